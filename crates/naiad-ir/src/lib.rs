@@ -1,1 +1,27 @@
+//! The intermediate representation: what kernels mean between their source and any executor.
+//!
+//! A [`Function`] is SSA with structured control flow over a [`op::Dialect`], which is a closed set
+//! of ops declared in one table, and of types. So far there is one dialect, [`tile::Tile`].
+//!
+//! - [`types`]: scalars, pointers, shapes.
+//! - [`scalar`]: the table of functions on numbers with their exact meaning, and conversions.
+//! - [`math`]: elementary functions, each written once for all executors.
+//! - [`op`]: what a table of ops provides; [`function`], [`verify()`], [`text`]: written once for all
+//!   dialects.
+//! - [`tile`]: Tile IR, whose meaning is in its module's documentation.
+
+pub mod entities;
+pub mod function;
+pub mod math;
+pub mod op;
+pub mod scalar;
+pub mod text;
+pub mod tile;
 pub mod types;
+mod verify;
+
+pub use entities::{Block, Inst, Value};
+pub use function::{Def, Function};
+pub use op::{Dialect, Effects, OpInfo};
+pub use types::{Elem, Kind, Pointer, Scalar, Shape, ShapeError, Type};
+pub use verify::verify;

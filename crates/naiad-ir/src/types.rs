@@ -353,3 +353,49 @@ impl fmt::Display for Type {
         write!(f, "{}>", self.elem)
     }
 }
+
+impl std::str::FromStr for Elem {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Elem, String> {
+        let unknown = || format!("`{text}` is no element type");
+        let scalar = |name: &str| Scalar::from_name(name).ok_or_else(unknown);
+        match text.strip_prefix('*') {
+            None => Ok(Elem::Scalar(scalar(text)?)),
+            Some(rest) => match rest.strip_prefix('k') {
+                Some(name) => Ok(Elem::Pointer(Pointer { pointee: scalar(name)?, is_const: true })),
+                None => Ok(Elem::Pointer(Pointer::to(scalar(rest)?))),
+            },
+        }
+    }
+}
+
+impl std::str::FromStr for Type {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Type, String> {
+        let Some(inner) = text.strip_prefix('<').and_then(|t| t.strip_suffix('>')) else {
+            return Ok(Type { elem: text.parse()?, shape: Shape::SCALAR });
+        };
+        let mut parts: Vec<&str> = inner.split('x').collect();
+        let elem = parts.pop().unwrap_or("").parse()?;
+        Ok(Type { elem, shape: shape_from(&parts)? })
+    }
+}
+
+impl std::str::FromStr for Shape {
+    type Err = String;
+
+    /// Reads what `Display` writes.
+    fn from_str(text: &str) -> Result<Shape, String> {
+        let inner = text.strip_prefix('(').and_then(|t| t.strip_suffix(')'));
+        let inner = inner.ok_or_else(|| format!("`{text}` is no shape"))?;
+        shape_from(&inner.split(',').map(str::trim).filter(|s| !s.is_empty()).collect::<Vec<_>>())
+    }
+}
+
+fn shape_from(parts: &[&str]) -> Result<Shape, String> {
+    let dims: Result<Vec<i64>, _> = parts.iter().map(|d| d.parse::<i64>()).collect();
+    let dims = dims.map_err(|_| format!("`{}` is no list of extents", parts.join(", ")))?;
+    Shape::new(&dims).map_err(|e| format!("no shape: {e:?}"))
+}

@@ -1,0 +1,121 @@
+//! Drawing diagnostics: for people as rustc draws them, for tools as JSON.
+
+use crate::{Diagnostic, Place, Severity};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
+use serde_json::{Value, json};
+
+/// How human output looks.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Style {
+    pub color: bool,
+    pub width: usize,
+}
+
+impl Style {
+    pub const PLAIN: Style = Style { color: false, width: 120 };
+    pub const COLOR: Style = Style { color: true, width: 120 };
+}
+
+/// The diagnostic as rustc would draw it, without a newline at the end.
+pub fn human(diagnostic: &Diagnostic, style: Style) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let title = level.primary_title(&diagnostic.message).id(diagnostic.id.name());
+    let mut main = Group::with_title(title);
+    for snippet in snippets(diagnostic) {
+        main = main.element(snippet);
+    }
+    for note in &diagnostic.notes {
+        main = main.element(Level::NOTE.message(note));
+    }
+    for help in &diagnostic.help {
+        main = main.element(Level::HELP.message(help));
+    }
+    let mut groups = vec![main];
+    for call in &diagnostic.called_from {
+        let snippet = source(call).annotation(AnnotationKind::Primary.span(range(call)));
+        groups.push(Group::with_title(Level::NOTE.secondary_title("called from here")).element(snippet));
+    }
+    let renderer = if style.color { Renderer::styled() } else { Renderer::plain() };
+    renderer.decor_style(DecorStyle::Ascii).term_width(style.width).render(&groups)
+}
+
+/// One snippet for each source that has labels; that of the primary label first.
+fn snippets(diagnostic: &Diagnostic) -> Vec<Snippet<'_, annotate_snippets::Annotation<'_>>> {
+    let mut ordered: Vec<_> = diagnostic.labels.iter().collect();
+    ordered.sort_by_key(|l| !l.primary);
+    let mut out: Vec<(&Place, Snippet<'_, annotate_snippets::Annotation<'_>>)> = Vec::new();
+    for label in ordered {
+        let kind = if label.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
+        let mut annotation = kind.span(range(&label.place));
+        if !label.text.is_empty() {
+            annotation = annotation.label(&label.text);
+        }
+        match out.iter().position(|(p, _)| p.source == label.place.source) {
+            Some(i) => {
+                let (place, snippet) = out.remove(i);
+                out.insert(i, (place, snippet.annotation(annotation)));
+            }
+            None => out.push((&label.place, source(&label.place).annotation(annotation))),
+        }
+    }
+    out.into_iter().map(|(_, snippet)| snippet).collect()
+}
+
+fn source(place: &Place) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
+    Snippet::source(place.source.text.as_str())
+        .path(place.source.name.as_str())
+        .line_start(place.source.first_line as usize)
+}
+
+/// The range, clamped to the text and to character boundaries: a bad range must never take the
+/// message down with it. A range over several lines is cut to its first.
+fn range(place: &Place) -> std::ops::Range<usize> {
+    let text = &place.source.text;
+    let floor = |mut i: usize| {
+        i = i.min(text.len());
+        while !text.is_char_boundary(i) {
+            i -= 1;
+        }
+        i
+    };
+    let start = floor(place.range.start);
+    let mut end = floor(place.range.end).max(start);
+    if let Some(newline) = text[start..end].find('\n') {
+        end = start + newline;
+    }
+    start..end
+}
+
+/// The diagnostic as one JSON object. Lines and columns count from 1.
+pub fn json(diagnostic: &Diagnostic) -> Value {
+    json!({
+        "id": diagnostic.id.name(),
+        "severity": diagnostic.severity.name(),
+        "message": diagnostic.message,
+        "labels": diagnostic.labels.iter().map(|l| {
+            let mut at = json_place(&l.place);
+            at["text"] = json!(l.text);
+            at["primary"] = json!(l.primary);
+            at
+        }).collect::<Vec<_>>(),
+        "called_from": diagnostic.called_from.iter().map(json_place).collect::<Vec<_>>(),
+        "notes": diagnostic.notes,
+        "help": diagnostic.help,
+    })
+}
+
+fn json_place(place: &Place) -> Value {
+    let (line, column) = place.source.line_col(place.range.start);
+    let (end_line, end_column) = place.source.line_col(place.range.end);
+    json!({
+        "file": place.source.name,
+        "line": line,
+        "column": column,
+        "end_line": end_line,
+        "end_column": end_column,
+    })
+}

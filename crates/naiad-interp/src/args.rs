@@ -1,0 +1,56 @@
+//! What a launch is given: arguments with their storage, and options.
+
+use naiad_ir::Scalar;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+/// One argument, for the IR parameter at its position.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// Bits of the parameter's type, zero-extended.
+    Scalar(u64),
+    Tensor(TensorArg),
+}
+
+/// Memory that a kernel may touch through a pointer parameter.
+#[derive(Clone, Debug)]
+pub struct TensorArg {
+    pub name: String,
+    /// Address of the element at index 0, which is what the kernel gets.
+    pub address: usize,
+    /// Addresses of the whole allocation that the view is part of. Nothing outside is ever touched.
+    pub storage: Range<usize>,
+    /// The logical view, where one is known: judged under the checked policy.
+    pub view: Option<View>,
+    /// Writes to memory that the host says is read-only are refused.
+    pub writable: bool,
+}
+
+/// A strided view: element `i` lies at `address + sum(i[d] * strides[d]) * element size`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    pub elem: Scalar,
+    pub shape: Vec<usize>,
+    /// In elements; may be 0 or negative.
+    pub strides: Vec<isize>,
+}
+
+/// How a launch runs.
+#[derive(Copy, Clone)]
+pub struct LaunchOptions<'a> {
+    pub policy: PolicyKind,
+    /// Tiles always dense, masks always bits: slow, the oracle for the compressed forms.
+    pub naive: bool,
+    /// Threads over which programs are spread; 0 means as many as the machine has.
+    pub threads: usize,
+    /// Set from outside to stop the launch.
+    pub interrupt: Option<&'a AtomicBool>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum PolicyKind {
+    /// Values, and accesses within storage.
+    Plain,
+    /// Also accesses within the logical view.
+    Checked,
+}

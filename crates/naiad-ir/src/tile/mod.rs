@@ -1,0 +1,54 @@
+//! Tile IR: the kernel as its author wrote it, with inlined helpers and known types.
+//!
+//! A function is run once for each program of the grid. Values are scalars, pointers or tiles of
+//! them; a tile's extents are powers of two. Meaning, in short:
+//!
+//! - Elementwise ops (`unary`, `binary`, `ternary`, `compare`, `select`, `cast`, `bitcast`,
+//!   `ptr_add`) want equal shapes; nothing broadcasts by itself. A scalar function's meaning is its
+//!   row in [`crate::scalar`]; integers wrap.
+//! - `ptr_add` counts in elements of the pointee; the offset is extended to 64 bits by its own
+//!   signedness first, so an offset that wrapped in 32 bits stays wrapped.
+//! - `load` reads the lanes whose mask is true; others give `other`, or 0 without one, and touch no
+//!   memory. `store` writes the lanes whose mask is true; of several lanes that write to one
+//!   address any one wins.
+//! - Memory ops of one program take effect in program order. Between programs only atomics order.
+//! - `for` runs its block for `iv = lower, lower + step, …` while `iv < upper` (`>` if the step is
+//!   negative), compared as signed numbers; the bounds are read once. The block's parameters are
+//!   the induction variable and the carried values, its `yield` gives their next values, and the
+//!   op's results are the last ones.
+//! - `while` runs its first block, which ends in `condition`; while that is true the second block
+//!   runs with the values passed and yields the first one's next arguments.
+//! - `if` runs one of two blocks, and its results are what that block yields.
+//! - `reduce` and `scan` combine along one axis with a region over scalars: parameters
+//!   `a1..ak, b1..bk`, yield of `k`. The function is taken to be associative, for `reduce` also
+//!   commutative; the order of combination is the executor's. The region sees no outer value.
+//!
+//! `ops` holds the table, `infer` the result types that each row names, `verify` what types cannot
+//! show, `build` what front ends and passes use to make ops.
+
+mod build;
+mod infer;
+mod ops;
+mod verify;
+
+pub use build::{BuildError, Builder, broadcast_shapes};
+pub use ops::{
+    AtomicOp, Axes, CacheModifier, Constant, Eviction, HintKind, LoopHints, MemHints, Precision, Scope, Sem, TileOp,
+};
+
+use crate::function::Function;
+use crate::op::Dialect;
+
+/// The dialect of Tile IR.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tile;
+
+impl Dialect for Tile {
+    const KEYWORD: &'static str = "tile";
+    type Op = TileOp;
+    type Type = crate::types::Type;
+
+    fn verify_op(func: &Function<Tile>, op: &TileOp) -> Result<(), String> {
+        verify::op(func, op)
+    }
+}
