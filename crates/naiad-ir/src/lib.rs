@@ -1,1 +1,3 @@
+pub mod math;
+pub mod scalar;
 pub mod types;
