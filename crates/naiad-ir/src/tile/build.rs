@@ -98,7 +98,7 @@ impl Builder {
         if self.ty(src).elem == Elem::Scalar(to) {
             return Ok(src);
         }
-        self.op(TileOp::Cast { src, to, rounding: Rounding::Rtne })
+        self.op(TileOp::Cast { src, to, rounding: Rounding::Nearest })
     }
 
     /// Broadcasts a scalar, or a tile of no higher rank whose extents are equal or 1.
