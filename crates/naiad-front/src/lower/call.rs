@@ -157,6 +157,7 @@ impl Lower<'_> {
             env,
             called_from,
             loops: 0,
+            branches: 0,
             declared_constexpr: Vec::new(),
         });
         let flow = self.block(&parsed.def.body)?;

@@ -95,7 +95,7 @@ impl Lower<'_> {
             Cond::Known(true) => self.block(body),
             Cond::Known(false) => self.else_part(clauses),
             Cond::Runtime(c) => {
-                self.branch(c, test.range(), |l| l.block(body), |l| l.else_part(clauses))
+                self.branch(c, test.range(), false, |l| l.block(body), |l| l.else_part(clauses))
             }
         }
     }
@@ -112,7 +112,9 @@ impl Lower<'_> {
 
     /// The statements after one that may have returned.
     pub fn rest_unless_returned(&mut self, flag: Value, val: Val, rest: &[Stmt], range: TextRange) -> Result<Flow> {
-        self.branch(flag, range, |_| Ok(Flow::Returned(val)), |l| l.block(rest))
+        // At the function's own level nothing follows these statements, so no variable outlives them.
+        let last = self.frame().branches == 0;
+        self.branch(flag, range, last, |_| Ok(Flow::Returned(val)), |l| l.block(rest))
     }
 
     /// `a if c else b` with a run-time `c`.
@@ -121,6 +123,7 @@ impl Lower<'_> {
         self.branch(
             c,
             e.test.range(),
+            false,
             |l| l.bind_eval(NAME, &e.body),
             |l| l.bind_eval(NAME, &e.orelse),
         )?;
@@ -140,10 +143,12 @@ impl Lower<'_> {
         Ok(Flow::Next)
     }
 
+    /// Compiles both ways and joins them. `last` says that no variable is read afterwards.
     fn branch(
         &mut self,
         cond: Value,
         range: TextRange,
+        last: bool,
         then: impl FnOnce(&mut Self) -> Result<Flow>,
         otherwise: impl FnOnce(&mut Self) -> Result<Flow>,
     ) -> Result<Flow> {
@@ -154,8 +159,12 @@ impl Lower<'_> {
         self.b.enter(back);
         self.b.loc = self.loc(range);
 
-        let joined = self.join_flows(cond, &a, &b, range)?;
-        let names = if a.is_dead() && b.is_dead() { Vec::new() } else { self.join_envs(&before, &a, &b)? };
+        let joined = self.join_flows(&a, &b, range)?;
+        let unread = last || (a.is_dead() && b.is_dead());
+        let names = if unread { Vec::new() } else { self.join_envs(&before, &a, &b)? };
+        if unread {
+            self.frame_mut().env = before;
+        }
 
         // Both branches yield: the flag where it has to travel, the returned value, the variables.
         let mut yields = [Vec::new(), Vec::new()];
@@ -180,7 +189,8 @@ impl Lower<'_> {
             self.b.ops(TileOp::Yield { values: out.clone() })?;
         }
         self.b.enter(back);
-        let results = self.b.ops(TileOp::If { cond, then: a.block, otherwise: b.block })?;
+        let empty = [&a, &b].iter().all(|s| self.b.func.insts(s.block).len() == 1) && yields[0].is_empty();
+        let results = if empty { Vec::new() } else { self.b.ops(TileOp::If { cond, then: a.block, otherwise: b.block })? };
         let mut results = results.into_iter();
 
         let travelled = if joined.flag_travels { results.next() } else { None };
@@ -206,7 +216,9 @@ impl Lower<'_> {
         let block = self.b.func.new_block();
         self.b.enter(block);
         self.frame_mut().env = env;
+        self.frame_mut().branches += 1;
         let flow = body(self)?;
+        self.frame_mut().branches -= 1;
         Ok(Branch { block, env: std::mem::take(&mut self.frame_mut().env), flow })
     }
 
@@ -218,7 +230,7 @@ impl Lower<'_> {
         }
     }
 
-    fn join_flows(&mut self, _cond: Value, a: &Branch, b: &Branch, range: TextRange) -> Result<JoinedFlow> {
+    fn join_flows(&mut self, a: &Branch, b: &Branch, range: TextRange) -> Result<JoinedFlow> {
         let kind = match (&a.flow, &b.flow) {
             (Flow::Next, Flow::Next) => Joined::Next,
             (Flow::Returned(_), Flow::Returned(_)) => Joined::Returned,

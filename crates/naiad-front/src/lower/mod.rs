@@ -18,7 +18,7 @@ mod operator;
 mod stmt;
 
 pub(crate) use call::{Args, CallArgs};
-pub(crate) use operator::{Operand, Operator};
+pub(crate) use operator::{Operand, Operator, python_arithmetic};
 
 use crate::host::{FnRef, Host};
 use crate::source::{Parsed, Result};
@@ -57,6 +57,8 @@ pub(crate) struct Frame {
     pub called_from: Loc,
     /// How many run-time loops of this function are open: `return` may not stand in one.
     pub loops: usize,
+    /// How many branches of run-time `if`s of this function are open.
+    pub branches: usize,
     /// Names declared `x: tl.constexpr` without a value yet.
     pub declared_constexpr: Vec<Rc<str>>,
 }
@@ -96,6 +98,7 @@ pub(crate) fn compile(host: &dyn Host, kernel: FnRef, specs: &[ParamSpec]) -> Re
         env: Env::default(),
         called_from: Loc::NONE,
         loops: 0,
+        branches: 0,
         declared_constexpr: Vec::new(),
     });
     for ((param, place), spec) in info.params.iter().zip(&info.places).zip(specs) {

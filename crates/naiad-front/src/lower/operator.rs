@@ -441,14 +441,14 @@ fn with_sign(s: Scalar, signed: bool) -> Scalar {
 }
 
 #[derive(PartialEq)]
-enum Arithmetic {
+pub(crate) enum Arithmetic {
     Undefined,
     ByZero,
     TooLarge,
 }
 
 /// Python's arithmetic: `//` and `%` round down, `/` gives floats, integers do not wrap.
-fn python_arithmetic(op: Operator, x: Number, y: Number) -> std::result::Result<Number, Arithmetic> {
+pub(crate) fn python_arithmetic(op: Operator, x: Number, y: Number) -> std::result::Result<Number, Arithmetic> {
     use Arithmetic::{ByZero, TooLarge, Undefined};
     if let (Number::Int(a), Number::Int(b)) = (x, y) {
         let int = |r: Option<i128>| r.map(Number::Int).ok_or(TooLarge);
