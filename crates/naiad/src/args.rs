@@ -46,7 +46,7 @@ unsafe impl Element for bool {
 
 /// A strided view of a slice. Index `(i, j, ...)` is the slice's element
 /// `offset + i * strides[0] + j * strides[1] + ...`.
-pub struct View<'a> {
+pub struct SliceView<'a> {
     elem: Scalar,
     address: usize,
     len: usize,
@@ -57,24 +57,24 @@ pub struct View<'a> {
     borrow: PhantomData<&'a mut ()>,
 }
 
-impl<'a> View<'a> {
+impl<'a> SliceView<'a> {
     /// The whole slice, in one dimension, to be read.
-    pub fn of<T: Element>(slice: &'a [T]) -> View<'a> {
-        View::new(T::SCALAR, slice.as_ptr().addr(), slice.len(), false)
+    pub fn of<T: Element>(slice: &'a [T]) -> SliceView<'a> {
+        SliceView::new(T::SCALAR, slice.as_ptr().addr(), slice.len(), false)
     }
 
     /// The whole slice, in one dimension, to be read and written.
-    pub fn of_mut<T: ElementMut>(slice: &'a mut [T]) -> View<'a> {
-        View::new(T::SCALAR, slice.as_mut_ptr().expose_provenance(), slice.len(), true)
+    pub fn of_mut<T: ElementMut>(slice: &'a mut [T]) -> SliceView<'a> {
+        SliceView::new(T::SCALAR, slice.as_mut_ptr().expose_provenance(), slice.len(), true)
     }
 
-    fn new(elem: Scalar, address: usize, len: usize, writable: bool) -> View<'a> {
+    fn new(elem: Scalar, address: usize, len: usize, writable: bool) -> SliceView<'a> {
         let (shape, strides) = (vec![len], vec![1]);
-        View { elem, address, len, shape, strides, offset: 0, writable, borrow: PhantomData }
+        SliceView { elem, address, len, shape, strides, offset: 0, writable, borrow: PhantomData }
     }
 
     /// In rows of rows: row-major.
-    pub fn shape(mut self, shape: &[usize]) -> View<'a> {
+    pub fn shape(mut self, shape: &[usize]) -> SliceView<'a> {
         let mut stride = 1isize;
         self.strides = vec![0; shape.len()];
         for (slot, &extent) in self.strides.iter_mut().zip(shape).rev() {
@@ -86,20 +86,20 @@ impl<'a> View<'a> {
     }
 
     /// With other strides, in elements; 0 and negative ones too.
-    pub fn strides(mut self, strides: &[isize]) -> View<'a> {
+    pub fn strides(mut self, strides: &[isize]) -> SliceView<'a> {
         self.strides = strides.to_vec();
         self
     }
 
     /// Index 0 at another element of the slice.
-    pub fn offset(mut self, offset: usize) -> View<'a> {
+    pub fn offset(mut self, offset: usize) -> SliceView<'a> {
         self.offset = offset;
         self
     }
 
     /// Checks that the view stays within the slice.
     fn into_tensor(self) -> Result<Tensor> {
-        let View { elem, address, len, shape, strides, offset, writable, .. } = self;
+        let SliceView { elem, address, len, shape, strides, offset, writable, .. } = self;
         let bad = |message: String| Error::from(Diagnostic::new(Id::BadLaunch, message));
         if shape.len() != strides.len() {
             let message = format!(
@@ -134,48 +134,48 @@ impl<'a> View<'a> {
     }
 }
 
-/// One argument: a number, a slice, a [`View`], a constexpr.
+/// One argument: a number, a slice, a [`SliceView`], a constexpr.
 pub struct Argument<'a>(Result<Value>, PhantomData<&'a mut ()>);
 
-impl<'a> From<View<'a>> for Argument<'a> {
-    fn from(view: View<'a>) -> Argument<'a> {
+impl<'a> From<SliceView<'a>> for Argument<'a> {
+    fn from(view: SliceView<'a>) -> Argument<'a> {
         Argument(view.into_tensor().map(Value::Tensor), PhantomData)
     }
 }
 
 impl<'a, T: Element> From<&'a [T]> for Argument<'a> {
     fn from(slice: &'a [T]) -> Argument<'a> {
-        View::of(slice).into()
+        SliceView::of(slice).into()
     }
 }
 
 impl<'a, T: ElementMut> From<&'a mut [T]> for Argument<'a> {
     fn from(slice: &'a mut [T]) -> Argument<'a> {
-        View::of_mut(slice).into()
+        SliceView::of_mut(slice).into()
     }
 }
 
 impl<'a, T: Element> From<&'a Vec<T>> for Argument<'a> {
     fn from(slice: &'a Vec<T>) -> Argument<'a> {
-        View::of(slice).into()
+        SliceView::of(slice).into()
     }
 }
 
 impl<'a, T: ElementMut> From<&'a mut Vec<T>> for Argument<'a> {
     fn from(slice: &'a mut Vec<T>) -> Argument<'a> {
-        View::of_mut(slice).into()
+        SliceView::of_mut(slice).into()
     }
 }
 
 impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Argument<'a> {
     fn from(slice: &'a [T; N]) -> Argument<'a> {
-        View::of(slice).into()
+        SliceView::of(slice).into()
     }
 }
 
 impl<'a, T: ElementMut, const N: usize> From<&'a mut [T; N]> for Argument<'a> {
     fn from(slice: &'a mut [T; N]) -> Argument<'a> {
-        View::of_mut(slice).into()
+        SliceView::of_mut(slice).into()
     }
 }
 
@@ -281,9 +281,9 @@ mod tests {
         let t = tensor(&x);
         assert_eq!((t.elem, t.writable, t.storage), (Scalar::F32, false, base..base + 24));
         assert!(tensor(&mut x).writable);
-        let t = tensor(View::of(&x).shape(&[2, 3]));
+        let t = tensor(SliceView::of(&x).shape(&[2, 3]));
         assert_eq!(t.view.unwrap().strides, [3, 1]);
-        let t = tensor(View::of(&x).shape(&[3]).strides(&[-2]).offset(5));
+        let t = tensor(SliceView::of(&x).shape(&[3]).strides(&[-2]).offset(5));
         assert_eq!(t.address, base + 20);
     }
 
@@ -291,12 +291,12 @@ mod tests {
     fn views_stay_in_their_slice() {
         let x = [0i32; 6];
         for (view, ok) in [
-            (View::of(&x).shape(&[3, 2]), true),
-            (View::of(&x).shape(&[3, 3]), false),
-            (View::of(&x).shape(&[0, 99]), true),
-            (View::of(&x).shape(&[4]).strides(&[-1]), false),
-            (View::of(&x).shape(&[1000]).strides(&[0]).offset(5), true),
-            (View::of(&x).shape(&[2, 2]).strides(&[1]), false),
+            (SliceView::of(&x).shape(&[3, 2]), true),
+            (SliceView::of(&x).shape(&[3, 3]), false),
+            (SliceView::of(&x).shape(&[0, 99]), true),
+            (SliceView::of(&x).shape(&[4]).strides(&[-1]), false),
+            (SliceView::of(&x).shape(&[1000]).strides(&[0]).offset(5), true),
+            (SliceView::of(&x).shape(&[2, 2]).strides(&[1]), false),
         ] {
             assert_eq!(Argument::from(view).0.is_ok(), ok);
         }

@@ -160,6 +160,16 @@ impl Signature {
         .into()
     }
 
+    /// The error of an argument that the parameter at `index` cannot take: "argument `x` of `k` "
+    /// goes on with `why`.
+    pub fn misfit(&self, index: usize, why: &str, help: Option<&str>) -> Error {
+        let message =
+            format!("argument `{}` of `{}` {why}", self.params[index].info.name, self.kernel);
+        let mut d = self.at(index, Diagnostic::new(Id::BadLaunch, message), "this parameter");
+        d.help.extend(help.map(str::to_string));
+        d.into()
+    }
+
     /// Points a diagnostic at a parameter.
     pub(crate) fn at(&self, param: usize, d: Diagnostic, label: &str) -> Diagnostic {
         match &self.params[param].place {

@@ -16,8 +16,7 @@
 use crate::annotation::Annotation;
 use crate::signature::{Param, Signature};
 use crate::value::{Tensor, Value};
-use crate::{Error, HostValue, ParamSpec, Result};
-use naiad_diag::{Diagnostic, Id};
+use crate::{HostValue, ParamSpec, Result};
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::scalar::{Rounding, cast_bits};
 use naiad_ir::{Elem, Pointer, Scalar, Shape, Type};
@@ -51,7 +50,9 @@ impl Specialization {
         };
         match spec {
             Ok(spec) => self.specs.push(spec),
-            Err(misfit) => return Err(refuse(signature, index, misfit)),
+            Err(misfit) => {
+                return Err(signature.misfit(index, &misfit.why, misfit.help.as_deref()));
+            }
         }
         Ok(())
     }
@@ -229,7 +230,7 @@ impl Number {
 fn float_bits(value: f64, scalar: Scalar) -> u64 {
     match scalar {
         Scalar::F64 => value.to_bits(),
-        _ => cast_bits(Scalar::F64, scalar, Rounding::Rtne, value.to_bits()),
+        _ => cast_bits(Scalar::F64, scalar, Rounding::Nearest, value.to_bits()),
     }
 }
 
@@ -250,14 +251,6 @@ fn constant(value: Value) -> std::result::Result<HostValue, Misfit> {
             ),
         }),
     }
-}
-
-fn refuse(signature: &Signature, index: usize, misfit: Misfit) -> Error {
-    let name = &signature.params[index].info.name;
-    let message = format!("argument `{name}` of `{}` {}", signature.kernel, misfit.why);
-    let mut d = signature.at(index, Diagnostic::new(Id::BadLaunch, message), "this parameter");
-    d.help.extend(misfit.help);
-    d.into()
 }
 
 /// Appends what distinguishes this value from every other, so that equal bytes mean equal values.

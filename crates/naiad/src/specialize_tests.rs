@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Signature;
+use naiad_diag::Id;
 use naiad_front::{KernelInfo, ParamInfo};
 
 fn signature(annotation: Option<&str>, specialize: bool) -> Signature {
