@@ -1,16 +1,25 @@
 //! Making Tile IR: an insertion point, and the small sugar that is not in the IR itself.
 
-use super::ops::{Constant, LoopHints};
+use super::ops::Constant;
 use super::{Tile, TileOp};
 use crate::entities::{Block, Value};
 use crate::function::Function;
 use crate::scalar::{BinaryFn, Predicate, Rounding, UnaryFn};
 use crate::types::{Elem, Scalar, Shape, Type};
-use naiad_diag::Loc;
+use naiad_diag::{Diagnostic, Id, Loc};
 
 /// An op that could not be made since its operands do not fit: a fault of the caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BuildError(pub String);
+
+impl From<BuildError> for Box<Diagnostic> {
+    fn from(e: BuildError) -> Box<Diagnostic> {
+        Box::new(
+            Diagnostic::new(Id::Internal, format!("an op was built that does not fit: {}", e.0))
+                .help("this is a bug of Naiad; please report it with the kernel"),
+        )
+    }
+}
 
 type Built = Result<Value, BuildError>;
 
@@ -98,7 +107,7 @@ impl Builder {
         if self.ty(src).elem == Elem::Scalar(to) {
             return Ok(src);
         }
-        self.op(TileOp::Cast { src, to, rounding: Rounding::Rtne })
+        self.op(TileOp::Cast { src, to, rounding: Rounding::Nearest })
     }
 
     /// Broadcasts a scalar, or a tile of no higher rank whose extents are equal or 1.
@@ -118,66 +127,6 @@ impl Builder {
             return Ok(src);
         }
         self.op(TileOp::Broadcast { src, shape })
-    }
-
-    /// Reduces along `axis`; `combine` gets the scalars `a1..ak, b1..bk` and gives `k` of them.
-    pub fn reduce<E: From<BuildError>>(
-        &mut self,
-        inputs: Vec<Value>,
-        axis: usize,
-        combine: impl FnOnce(&mut Builder, &[Value]) -> Result<Vec<Value>, E>,
-    ) -> Result<Vec<Value>, E> {
-        let body = self.combine_region(&inputs, combine)?;
-        Ok(self.ops(TileOp::Reduce { inputs, axis, body })?)
-    }
-
-    /// Scans along `axis`; `combine` as for [`Builder::reduce`].
-    pub fn scan<E: From<BuildError>>(
-        &mut self,
-        inputs: Vec<Value>,
-        axis: usize,
-        reverse: bool,
-        combine: impl FnOnce(&mut Builder, &[Value]) -> Result<Vec<Value>, E>,
-    ) -> Result<Vec<Value>, E> {
-        let body = self.combine_region(&inputs, combine)?;
-        Ok(self.ops(TileOp::Scan { inputs, axis, reverse, body })?)
-    }
-
-    fn combine_region<E: From<BuildError>>(
-        &mut self,
-        inputs: &[Value],
-        combine: impl FnOnce(&mut Builder, &[Value]) -> Result<Vec<Value>, E>,
-    ) -> Result<Block, E> {
-        let body = self.func.new_block();
-        let types: Vec<Type> = inputs.iter().map(|&v| self.ty(v).with_shape(Shape::SCALAR)).collect();
-        let params: Vec<Value> =
-            types.iter().chain(&types).map(|&ty| self.func.add_block_param(body, ty)).collect();
-        let back = self.enter(body);
-        let values = combine(self, &params)?;
-        self.ops(TileOp::Yield { values })?;
-        self.enter(back);
-        Ok(body)
-    }
-
-    /// A counted loop: `body` gets the induction variable and the carried values and gives the next
-    /// ones, which must have the types of `inits`.
-    pub fn for_loop<E: From<BuildError>>(
-        &mut self,
-        bounds: [Value; 3],
-        inits: Vec<Value>,
-        hints: LoopHints,
-        body: impl FnOnce(&mut Builder, Value, &[Value]) -> Result<Vec<Value>, E>,
-    ) -> Result<Vec<Value>, E> {
-        let [lower, upper, step] = bounds;
-        let block = self.func.new_block();
-        let iv = self.func.add_block_param(block, self.ty(lower));
-        let carried: Vec<Value> =
-            inits.iter().map(|&v| self.func.add_block_param(block, self.func.ty(v))).collect();
-        let back = self.enter(block);
-        let values = body(self, iv, &carried)?;
-        self.ops(TileOp::Yield { values })?;
-        self.enter(back);
-        Ok(self.ops(TileOp::For { lower, upper, step, inits, hints, body: block })?)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{AtomicOp, Tile, TileOp};
 use crate::entities::{Block, Value};
 use crate::function::Function;
 use crate::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn};
-use crate::types::{Elem, Kind, Scalar, Shape, Type};
+use crate::types::{Elem, Scalar, Shape, Type};
 use smallvec::{SmallVec, smallvec};
 
 type F = Function<Tile>;
@@ -120,27 +120,27 @@ pub(super) fn cat(f: &F, a: &Value, b: &Value, axis: &usize) -> Infer {
     one(ty.with_shape(shape.map_err(|e| format!("no shape: {e:?}"))?))
 }
 
-fn kinds_fit(name: &str, accepts: &[Kind], ty: Type) -> Result<(), String> {
+fn defined(name: &str, accepts: impl Fn(Scalar) -> bool, ty: Type) -> Result<(), String> {
     let scalar = number(ty)?;
-    check(accepts.contains(&scalar.kind()), || format!("`{name}` is not defined for {scalar}"))
+    check(accepts(scalar), || format!("`{name}` is not defined for {scalar}"))
 }
 
 pub(super) fn unary(func: &F, f: &UnaryFn, x: &Value) -> Infer {
     let ty = func.ty(*x);
-    kinds_fit(f.name(), f.kinds(), ty)?;
+    defined(f.name(), |s| f.accepts(s), ty)?;
     one(ty)
 }
 
 pub(super) fn binary(func: &F, f: &BinaryFn, a: &Value, b: &Value) -> Infer {
     let ty = same_type(func, *a, *b)?;
-    kinds_fit(f.name(), f.kinds(), ty)?;
+    defined(f.name(), |s| f.accepts(s), ty)?;
     one(ty)
 }
 
 pub(super) fn ternary(func: &F, f: &TernaryFn, a: &Value, b: &Value, c: &Value) -> Infer {
     let ty = same_type(func, *a, *b)?;
     same_type(func, *a, *c)?;
-    kinds_fit(f.name(), f.kinds(), ty)?;
+    defined(f.name(), |s| f.accepts(s), ty)?;
     one(ty)
 }
 

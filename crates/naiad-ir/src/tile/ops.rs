@@ -182,7 +182,7 @@ impl Constant {
 
     /// A float, rounded to `ty`.
     pub fn float(ty: Scalar, value: f64) -> Constant {
-        let bits = crate::scalar::cast_bits(Scalar::F64, ty, Rounding::Rtne, value.to_bits());
+        let bits = crate::scalar::cast_bits(Scalar::F64, ty, Rounding::Nearest, value.to_bits());
         Constant { ty, bits }
     }
 
@@ -205,7 +205,7 @@ impl Constant {
 
     /// The value as a float, exactly, except for integers beyond 2^53.
     pub fn as_f64(self) -> f64 {
-        f64::from_bits(crate::scalar::cast_bits(self.ty, Scalar::F64, Rounding::Rtne, self.bits))
+        f64::from_bits(crate::scalar::cast_bits(self.ty, Scalar::F64, Rounding::Nearest, self.bits))
     }
 }
 
@@ -380,6 +380,6 @@ impl Attr for Rounding {
         Rounding::from_name(word)
     }
     fn omitted() -> Option<Rounding> {
-        Some(Rounding::Rtne)
+        Some(Rounding::Nearest)
     }
 }

@@ -1,0 +1,234 @@
+//! Loads, stores and atomics.
+
+use crate::lower::{Args, Lower, Operand};
+use crate::source::Result;
+use crate::value::{Val, type_name};
+use naiad_diag::{Diagnostic, Id};
+use naiad_ir::tile::{AtomicOp, CacheModifier, Eviction, MemHints, Scope, Sem, TileOp, broadcast_shapes};
+use naiad_ir::{Elem, Pointer, Scalar, Shape, Type, Value};
+
+fn pointer(l: &mut Lower<'_>, o: &Operand) -> Result<(Value, Pointer)> {
+    if let Val::Tensor(v) = o.val
+        && let Elem::Pointer(p) = l.ty(v).elem
+    {
+        return Ok((v, p));
+    }
+    let what = l.describe(&o.val);
+    let e = l.error(Id::BadArgument, format!("a pointer is wanted here, not {what}"), o.range, "");
+    let help = match o.val {
+        Val::Tensor(_) => "add the offset to a pointer argument: `ptr + offsets`; was the argument passed as a number instead of an array?",
+        _ => "pass the array to the kernel and add offsets to its pointer",
+    };
+    Err(Box::new((*e).help(help)))
+}
+
+/// The mask at `shape`; a constexpr mask too. Other integers than i1 are refused.
+fn mask(l: &mut Lower<'_>, o: Option<&Operand>, ptr: &Operand, shape: Shape) -> Result<Option<Value>> {
+    let Some(o) = o else { return Ok(None) };
+    let v = match &o.val {
+        Val::Const(c) if c.as_number().is_some() => l.literal(c, Scalar::I1)?,
+        _ => l.tensor(o)?,
+    };
+    if l.ty(v).elem != Elem::Scalar(Scalar::I1) {
+        let what = type_name(l.ty(v));
+        let e = l.error(Id::TypeMismatch, format!("a mask must be boolean (int1), not {what}"), o.range, "");
+        return Err(Box::new((*e).help("compare: `offsets < n`, or `x != 0`")));
+    }
+    Ok(Some(fit(l, "mask", v, o, ptr, shape)?))
+}
+
+/// Broadcasts what goes with a pointer to the pointer's shape.
+fn fit(l: &mut Lower<'_>, what: &str, v: Value, o: &Operand, ptr: &Operand, shape: Shape) -> Result<Value> {
+    let own = l.ty(v).shape;
+    if broadcast_shapes(own, shape) == Ok(shape) {
+        return Ok(l.b.broadcast_to(v, shape)?);
+    }
+    Err(pointer_shape(l, what, o, own, ptr, shape))
+}
+
+fn pointer_shape(l: &mut Lower<'_>, what: &str, o: &Operand, own: Shape, ptr: &Operand, shape: Shape) -> Box<Diagnostic> {
+    let message = format!("the {what} has shape {own}, the pointer {shape}");
+    let mut d = *l.error(Id::PointerShape, message, o.range, format!("shape {own}"));
+    let place = l.place(ptr.range);
+    d = d.secondary(place, format!("pointers of shape {shape}"));
+    for operand in [o, ptr] {
+        let text = l.place(operand.range).text().to_string();
+        if let Some(binding) = l.frame().env.get(text.as_str()) {
+            d = d.secondary(binding.place.clone(), format!("`{text}` is made here"));
+        }
+    }
+    if shape.is_scalar() {
+        return Box::new(d.help("a scalar pointer moves one element: add a tile of offsets to it, such as `ptr + tl.arange(0, BLOCK)`"));
+    }
+    if own.rank() == 2 && shape.rank() == 2 && own.permuted(&[1, 0]) == shape {
+        return Box::new(d.help(format!("the {what} is laid out for the transposed tile: build it from the offsets that the pointer uses")));
+    }
+    Box::new(d.help(format!("the {what} is broadcast to the pointer's shape: give the pointer all axes, for example `ptr + rows[:, None] * stride + cols[None, :]`")))
+}
+
+fn cache_hints(l: &mut Lower<'_>, cache: Option<&Operand>, evict: Option<&Operand>, volatile: bool) -> Result<MemHints> {
+    let caches: Vec<&str> = CacheModifier::ALL.iter().map(|c| c.name()).collect();
+    let evictions: Vec<&str> = Eviction::ALL.iter().map(|e| e.name()).collect();
+    let find = |w: &str| CacheModifier::from_name(w).or_else(|| CacheModifier::from_name(&format!(".{w}")));
+    let cache = l.option(cache, "cache modifier", CacheModifier::None, find, &caches)?;
+    let evict = l.option(evict, "eviction policy", Eviction::None, Eviction::from_name, &evictions)?;
+    Ok(MemHints { cache, evict, volatile })
+}
+
+/// Block pointers are what `boundary_check` is for.
+fn no_boundary_check(l: &mut Lower<'_>, o: Option<&Operand>) -> Result<()> {
+    match o.map(|o| (&o.val, o.range)) {
+        None => Ok(()),
+        Some((Val::Tuple(t), _)) if t.items.is_empty() => Ok(()),
+        Some((_, range)) => {
+            let e = l.error(Id::BadArgument, "`boundary_check` is for block pointers", range, "");
+            Err(Box::new((*e).help("use `mask=`")))
+        }
+    }
+}
+
+pub fn load(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let po = a.need(0).clone();
+    let (mut ptr, p) = pointer(l, &po)?;
+    no_boundary_check(l, a.opt(3))?;
+    let volatile = l.const_bool(a.opt(7), false)?;
+    let hints = cache_hints(l, a.opt(5), a.opt(6), volatile)?;
+    if let (None, Some(other)) = (a.opt(1), a.opt(2)) {
+        let range = other.range;
+        let e = l.error(Id::BadArgument, "`other` is given without a mask", range, "it would never be used");
+        return Err(Box::new((*e).help("pass `mask=` too, or leave `other` out")));
+    }
+    // Unlike a store's, a load's tile of pointers broadcasts up to the mask.
+    let mut shape = l.ty(ptr).shape;
+    if !shape.is_scalar() {
+        for o in [a.opt(1), a.opt(2)].into_iter().flatten() {
+            if let Val::Tensor(v) = o.val
+                && let Ok(wider) = broadcast_shapes(l.ty(v).shape, shape)
+            {
+                shape = wider;
+            }
+        }
+        ptr = l.b.broadcast_to(ptr, shape)?;
+    }
+    let mask = mask(l, a.opt(1), &po, shape)?;
+    let other = match a.opt(2) {
+        None => None,
+        Some(o) => {
+            let v = value(l, o, p.pointee)?;
+            Some(fit(l, "`other`", v, o, &po, shape)?)
+        }
+    };
+    Ok(Val::Tensor(l.b.op(TileOp::Load { ptr, mask, other, hints })?))
+}
+
+/// A value on its way to memory of type `pointee`; casts are implicit there.
+fn value(l: &mut Lower<'_>, o: &Operand, pointee: Scalar) -> Result<Value> {
+    if let Val::Const(c) = &o.val
+        && c.as_number().is_some()
+    {
+        return match c.natural_type() {
+            Some(natural) => {
+                let v = l.literal(c, natural)?;
+                Ok(l.b.cast(v, pointee)?)
+            }
+            None => Err(l.error(Id::LiteralRange, format!("the literal {c} is out of range: it has more than 64 bits"), o.range, "")),
+        };
+    }
+    let v = l.tensor(o)?;
+    match l.ty(v).elem {
+        Elem::Scalar(_) => Ok(l.b.cast(v, pointee)?),
+        // An address is stored as a number of 64 bits.
+        Elem::Pointer(_) => {
+            let address = l.b.op(TileOp::Bitcast { src: v, to: Elem::Scalar(Scalar::I64) })?;
+            Ok(l.b.cast(address, pointee)?)
+        }
+    }
+}
+
+fn writable(l: &mut Lower<'_>, o: &Operand, p: Pointer) -> Result<()> {
+    if !p.is_const {
+        return Ok(());
+    }
+    let e = l.error(Id::ConstStore, "this pointer is to const: nothing can be stored through it", o.range, "");
+    Err(Box::new((*e).help("take `tl.const` off the parameter's annotation")))
+}
+
+pub fn store(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let po = a.need(0).clone();
+    let (ptr, p) = pointer(l, &po)?;
+    writable(l, &po, p)?;
+    no_boundary_check(l, a.opt(3))?;
+    let hints = cache_hints(l, a.opt(4), a.opt(5), false)?;
+    let shape = l.ty(ptr).shape;
+    let raw = value(l, a.need(1), p.pointee)?;
+    let value = fit(l, "value", raw, a.need(1), &po, shape)?;
+    let mask = mask(l, a.opt(2), &po, shape)?;
+    l.b.ops(TileOp::Store { ptr, value, mask, hints })?;
+    Ok(Val::NONE)
+}
+
+fn order(l: &mut Lower<'_>, sem: Option<&Operand>, scope: Option<&Operand>) -> Result<(Sem, Scope)> {
+    let sems: Vec<&str> = Sem::ALL.iter().map(|s| s.name()).collect();
+    let scopes: Vec<&str> = Scope::ALL.iter().map(|s| s.name()).collect();
+    Ok((
+        l.option(sem, "memory order", Sem::AcqRel, Sem::from_name, &sems)?,
+        l.option(scope, "scope", Scope::Gpu, Scope::from_name, &scopes)?,
+    ))
+}
+
+pub fn atomic_rmw(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let word = a.entry.path.trim_start_matches("atomic_");
+    let f = AtomicOp::from_name(word).unwrap_or(AtomicOp::Add);
+    let po = a.need(0).clone();
+    let (ptr, p) = pointer(l, &po)?;
+    writable(l, &po, p)?;
+    let (sem, scope) = order(l, a.opt(3), a.opt(4))?;
+    let s = p.pointee;
+    let fits = match f {
+        AtomicOp::Add => s.bits() >= 32 || matches!(s, Scalar::F16 | Scalar::BF16),
+        AtomicOp::Max | AtomicOp::Min | AtomicOp::Xchg => s.bits() >= 32,
+        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => s.bits() >= 32 && s.is_int(),
+    };
+    if !fits {
+        let message = format!("`tl.{}` is not defined for {}", a.entry.path, s.triton_name());
+        let e = l.error(Id::TypeMismatch, message, po.range, "");
+        return Err(Box::new((*e).help("atomics work on 32-bit and 64-bit elements; `atomic_add` also on float16 and bfloat16")));
+    }
+    let shape = l.ty(ptr).shape;
+    let raw = value(l, a.need(1), s)?;
+    let value = fit(l, "value", raw, a.need(1), &po, shape)?;
+    let mask = mask(l, a.opt(2), &po, shape)?;
+    Ok(Val::Tensor(l.b.op(TileOp::AtomicRmw { f, ptr, value, mask, sem, scope })?))
+}
+
+/// Neither casts nor broadcasts, as in Triton; literals take the pointee's type.
+pub fn atomic_cas(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let po = a.need(0).clone();
+    let (ptr, p) = pointer(l, &po)?;
+    writable(l, &po, p)?;
+    let (sem, scope) = order(l, a.opt(3), a.opt(4))?;
+    if p.pointee.bits() < 16 {
+        let message = format!("`tl.atomic_cas` is not defined for {}", p.pointee.triton_name());
+        return Err(l.error(Id::TypeMismatch, message, po.range, "elements of 16, 32 or 64 bits are possible"));
+    }
+    let want: Type = l.ty(ptr).with_elem(p.pointee);
+    let mut operands = [ptr; 2];
+    for (out, i) in operands.iter_mut().zip([1, 2]) {
+        let o = a.need(i).clone();
+        let v = match &o.val {
+            Val::Const(c) if want.is_scalar() && c.as_number().is_some() => {
+                l.adopt(&o, p.pointee, o.range)?;
+                l.literal(c, p.pointee)?
+            }
+            _ => l.tensor(&o)?,
+        };
+        if l.ty(v) != want {
+            let (have, want) = (type_name(l.ty(v)), type_name(want));
+            let message = format!("`tl.atomic_cas` wants {want} here, not {have}: it neither casts nor broadcasts");
+            return Err(l.error(Id::TypeMismatch, message, o.range, ""));
+        }
+        *out = v;
+    }
+    let [compare, value] = operands;
+    Ok(Val::Tensor(l.b.op(TileOp::AtomicCas { ptr, compare, value, sem, scope })?))
+}

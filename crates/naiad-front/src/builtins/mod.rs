@@ -1,0 +1,12 @@
+//! What the public names build. Each function gets the arguments bound by its row in
+//! [`crate::names`]; slot `i` is the row's parameter `i`.
+
+pub(crate) mod create;
+pub(crate) mod dot;
+pub(crate) mod dtype;
+pub(crate) mod math;
+pub(crate) mod memory;
+pub(crate) mod program;
+pub(crate) mod python;
+pub(crate) mod reduce;
+pub(crate) mod shape;

@@ -1,0 +1,239 @@
+//! From syntax to Tile IR in one walk over the text.
+//!
+//! ```text
+//! stmt     statements: assignment, return, assert
+//! control  if, for, while: which names are carried, and what joins after a branch
+//! expr     expressions; names; attributes; indexing
+//! operator operators on values: promotion, broadcasting, Python's arithmetic on constexprs
+//! call     argument binding, inlining of jit functions, calls of builtins
+//! ```
+//!
+//! Names are bound to [`Val`]s in the frame of the function being inlined. Each body is visited
+//! once: what a loop carries is found from the names that its text assigns.
+
+mod call;
+mod control;
+mod expr;
+mod operator;
+mod stmt;
+
+pub(crate) use call::{Args, CallArgs};
+pub(crate) use operator::{Operand, Operator, python_arithmetic};
+
+use crate::host::{FnRef, Host};
+use crate::source::{Parsed, Result};
+use crate::value::{Const, Val, type_name};
+use crate::{Compiled, ParamSpec};
+use naiad_diag::{Diagnostic, Id, Loc, Place};
+use naiad_ir::tile::{Builder, Constant};
+use naiad_ir::{Scalar, Type, Value};
+use ruff_text_size::TextRange;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// Inlining deeper than this is taken for endless recursion.
+const MAX_INLINE_DEPTH: usize = 64;
+
+/// More ops than this are taken for a runaway unrolling.
+const MAX_OPS: usize = 1_000_000;
+
+/// A variable: its value and where it got it.
+#[derive(Clone)]
+pub(crate) struct Binding {
+    pub val: Val,
+    pub place: Place,
+    /// Distinguishes this assignment from every other.
+    pub version: u32,
+}
+
+pub(crate) type Env = FxHashMap<Rc<str>, Binding>;
+
+/// A function whose body is being compiled.
+pub(crate) struct Frame {
+    pub function: FnRef,
+    pub parsed: Rc<Parsed>,
+    pub env: Env,
+    /// The call that this body stands for; none in the kernel.
+    pub called_from: Loc,
+    /// How many run-time loops of this function are open: `return` may not stand in one.
+    pub loops: usize,
+    /// How many branches of run-time `if`s of this function are open.
+    pub branches: usize,
+    /// Names declared `x: tl.constexpr` without a value yet.
+    pub declared_constexpr: Vec<Rc<str>>,
+}
+
+/// The front end at work on one kernel.
+pub(crate) struct Lower<'h> {
+    pub host: &'h dyn Host,
+    pub b: Builder,
+    pub frames: Vec<Frame>,
+    parsed: FxHashMap<FnRef, Rc<Parsed>>,
+    next_version: u32,
+    pub findings: Vec<Diagnostic>,
+    pub printed: Vec<String>,
+}
+
+/// Compiles `kernel`; see [`crate::compile`].
+pub(crate) fn compile(host: &dyn Host, kernel: FnRef, specs: &[ParamSpec]) -> Result<Compiled> {
+    let parsed = Rc::new(Parsed::new(host, kernel)?);
+    let mut lower = Lower {
+        host,
+        b: Builder::new(parsed.def.name.as_str()),
+        frames: Vec::new(),
+        parsed: FxHashMap::default(),
+        next_version: 0,
+        findings: Vec::new(),
+        printed: Vec::new(),
+    };
+    lower.parsed.insert(kernel, parsed.clone());
+    let info = parsed.info();
+    if info.params.len() != specs.len() {
+        let message = format!("`{}` has {} parameters, the signature {}", info.name, info.params.len(), specs.len());
+        return Err(Box::new(Diagnostic::new(Id::BadLaunch, message)));
+    }
+    lower.frames.push(Frame {
+        function: kernel,
+        parsed: parsed.clone(),
+        env: Env::default(),
+        called_from: Loc::NONE,
+        loops: 0,
+        branches: 0,
+        declared_constexpr: Vec::new(),
+    });
+    for ((param, place), spec) in info.params.iter().zip(&info.places).zip(specs) {
+        let val = lower.param(&param.name, spec);
+        lower.bind(&param.name, val, place.clone());
+    }
+    lower.kernel_body(&parsed)?;
+    let Lower { b, findings, printed, .. } = lower;
+    naiad_ir::verify(&b.func)?;
+    Ok(Compiled { func: b.func, findings, printed })
+}
+
+impl Lower<'_> {
+    /// A parameter of the kernel: run-time parts become parameters of the IR function.
+    fn param(&mut self, name: &str, spec: &ParamSpec) -> Val {
+        match spec {
+            ParamSpec::Value(ty) => Val::Tensor(self.b.func.add_param(name, *ty)),
+            ParamSpec::Constexpr(v) => Val::from_host(v.clone()),
+            ParamSpec::Tuple(items) => {
+                let items = items.iter().enumerate();
+                Val::tuple(items.map(|(i, s)| self.param(&format!("{name}.{i}"), s)).collect())
+            }
+        }
+    }
+
+    pub fn frame(&self) -> &Frame {
+        self.frames.last().expect("a frame is pushed before any body is compiled")
+    }
+
+    pub fn frame_mut(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("a frame is pushed before any body is compiled")
+    }
+
+    pub fn bind(&mut self, name: &str, val: Val, place: Place) {
+        self.next_version += 1;
+        let binding = Binding { val, place, version: self.next_version };
+        self.frame_mut().env.insert(name.into(), binding);
+    }
+
+    pub fn parsed(&mut self, function: FnRef) -> Result<Rc<Parsed>> {
+        if let Some(parsed) = self.parsed.get(&function) {
+            return Ok(parsed.clone());
+        }
+        let parsed = Rc::new(Parsed::new(self.host, function)?);
+        self.parsed.insert(function, parsed.clone());
+        Ok(parsed)
+    }
+
+    /// The place of a range of the function being compiled.
+    pub fn place(&self, range: TextRange) -> Place {
+        self.frame().parsed.place(range)
+    }
+
+    pub fn loc(&mut self, range: TextRange) -> Loc {
+        let frame = self.frames.last().expect("a frame is pushed before any body is compiled");
+        let (source, range) = (frame.parsed.source.clone(), frame.parsed.range(range));
+        let called_from = frame.called_from;
+        self.b.func.places.add(&source, range, called_from)
+    }
+
+    /// A diagnostic about a range of the function being compiled, with the calls that led here.
+    pub fn error(&mut self, id: Id, message: impl Into<String>, range: TextRange, label: impl Into<String>) -> Box<Diagnostic> {
+        let loc = self.loc(range);
+        Box::new(Diagnostic::new(id, message).primary_at(&self.b.func.places, loc, label))
+    }
+
+    pub fn check_size(&mut self, range: TextRange) -> Result<()> {
+        if self.b.func.num_insts() <= MAX_OPS {
+            return Ok(());
+        }
+        let message = format!("the kernel has grown past {MAX_OPS} operations");
+        Err(Box::new((*self.error(Id::TooLarge, message, range, "while compiling this"))
+            .help("use `range` or `tl.range` where `tl.static_range` unrolls too much")))
+    }
+
+    pub fn ty(&self, value: Value) -> Type {
+        self.b.ty(value)
+    }
+
+    /// A literal as a scalar of type `ty`, into which it has been found to fit.
+    pub fn literal(&mut self, c: &Const, ty: Scalar) -> Result<Value> {
+        let constant = match c.as_number() {
+            Some(crate::value::Number::Int(i)) if ty.is_int() => Constant::int(ty, if ty.is_bool() { (i != 0) as i128 } else { i }),
+            Some(crate::value::Number::Float(f)) if ty.is_int() => Constant::int(ty, if ty.is_bool() { (f != 0.0) as i128 } else { f as i128 }),
+            Some(n) => Constant::float(ty, n.as_f64()),
+            None => Constant::int(Scalar::I32, 0),
+        };
+        Ok(self.b.constant(constant)?)
+    }
+
+    /// The value as one of the running kernel: a literal becomes a scalar of its natural type.
+    /// None if it has no such form.
+    pub fn to_tensor(&mut self, val: &Val) -> Result<Option<Value>> {
+        match val {
+            Val::Tensor(v) => Ok(Some(*v)),
+            Val::Const(c) => match c.natural_type() {
+                Some(ty) => Ok(Some(self.literal(c, ty)?)),
+                None => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// What a plain assignment stores: literals become scalars of the running kernel, also inside
+    /// tuples; everything else stays.
+    pub fn decay(&mut self, val: Val) -> Result<Val> {
+        match val {
+            Val::Const(ref c) if c.natural_type().is_some() => {
+                Ok(self.to_tensor(&val)?.map_or(val, Val::Tensor))
+            }
+            Val::Tuple(t) => {
+                let items: Result<Vec<Val>> = t.items.iter().map(|v| self.decay(v.clone())).collect();
+                Ok(Val::Tuple(Rc::new(crate::value::Tuple { items: items?, names: t.names.clone() })))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// The value in words, for messages.
+    pub fn describe(&self, val: &Val) -> String {
+        match val {
+            Val::Tensor(v) => type_name(self.ty(*v)),
+            Val::Const(Const::None) => "None".to_string(),
+            Val::Const(c) => format!("the constexpr {c}"),
+            Val::Tuple(t) => {
+                let items: Vec<String> = t.items.iter().map(|v| self.describe(v)).collect();
+                format!("a tuple ({})", items.join(", "))
+            }
+            Val::DType(ty) => format!("the type {}", type_name(*ty)),
+            Val::Function(_) => "a jit function".to_string(),
+            Val::Builtin(e) => format!("the function `{}`", e.display_name()),
+            Val::Method(_, e) => format!("the method `{}`", e.path),
+            Val::Iter(_) => "a range".to_string(),
+            Val::Object(_, what) => what.to_string(),
+            Val::Undefined(_) => "nothing".to_string(),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Elementary functions, each written once.
+//!
+//! A function here is generic over [`FloatOps`], the operations of one floating-point width. On
+//! [`HostF32`] and [`HostF64`] it computes; on a builder of IR it emits the same operations. So
+//! every executor evaluates the same expression tree and gives the same bits. Three rules keep that
+//! true and keep loops over slices vectorizable:
+//!
+//! * no branches on values: what differs is computed both ways and selected;
+//! * no table lookups: the longest "table" is the 2/pi of [`sin`], walked with selects;
+//! * every operation is defined on every input, so a lane whose result is thrown away cannot differ.
+//!
+//! The coefficients are minimax polynomials in double precision, from the Remez exchange algorithm,
+//! rounded to the working width where they are used. "Error 2^-k" in a comment is the approximation
+//! error of the polynomial alone, relative to the function. The whole error, rounding included, is
+//! measured over all `f32` inputs by `examples/accuracy.rs` and stated in `docs/accuracy.md`.
+//!
+//! An `f32` and an `f64` version share one scheme and differ in the degree of the polynomials and in
+//! the split of constants.
+
+mod basic;
+mod erf;
+mod exp;
+mod host;
+mod log;
+mod ops;
+mod tanh;
+mod trig;
+
+pub use basic::{clamp, max, max_nan, min, min_nan, rem, rsqrt};
+pub use erf::erf;
+pub use exp::{exp, exp2};
+pub use host::{HostF32, HostF64};
+pub use log::{log, log2};
+pub use ops::FloatOps;
+pub use tanh::tanh;
+pub use trig::{cos, sin};

@@ -1,0 +1,199 @@
+//! The table of scalar functions.
+//!
+//! A row is a doc, a variant, its name in IR text, and its implementations: `int` is a function of
+//! [`IntLane`]s, `float` is generic over [`FloatOps`] and so serves executors and compilers alike. A
+//! function accepts the kinds that its row has an implementation for.
+
+use super::{FloatLane, IntLane, Lanewise};
+use super::{BinaryVisitor, PredicateVisitor, TernaryVisitor, UnaryVisitor};
+use crate::math::{self, FloatOps};
+use std::fmt;
+
+/// Declares closed enums of functions, each with a way from a variant to its implementation.
+///
+/// `Name: Visitor, (arguments): (lanes) => result, (built values) => result`. The `@` rules only pass
+/// a tuple of names on as arguments.
+macro_rules! scalar_functions {
+    (@call $f:path, ($x:ident,)) => { $f($x) };
+    (@call $f:path, ($x:ident, $y:ident)) => { $f($x, $y) };
+    (@call $f:path, ($x:ident, $y:ident, $z:ident)) => { $f($x, $y, $z) };
+    (@build $f:path, $b:ident, ($x:ident,)) => { $f($b, $x) };
+    (@build $f:path, $b:ident, ($x:ident, $y:ident)) => { $f($b, $x, $y) };
+    (@build $f:path, $b:ident, ($x:ident, $y:ident, $z:ident)) => { $f($b, $x, $y, $z) };
+
+    ($( $(#[$meta:meta])* $Fn:ident: $Visitor:ident, $args:tt:
+        $In:ty => $Out:ty, $BuiltIn:ty => $BuiltOut:ty {
+        $( $(#[doc = $doc:literal])+ $Row:ident = $name:literal
+           $(, int $int:path)? $(, float $float:path)?; )+
+    } )+) => { $(
+        $(#[$meta])*
+        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+        pub enum $Fn { $( $(#[doc = $doc])+ $Row, )+ }
+
+        impl $Fn {
+            pub const ALL: &'static [$Fn] = &[$( $Fn::$Row, )+];
+
+            /// The name in IR text.
+            pub const fn name(self) -> &'static str { match self { $( $Fn::$Row => $name, )+ } }
+
+            /// What the function does, in a sentence.
+            pub fn doc(self) -> &'static str {
+                match self { $( $Fn::$Row => concat!($($doc),+), )+ }.trim_start()
+            }
+
+            pub fn from_name(name: &str) -> Option<$Fn> {
+                $Fn::ALL.iter().copied().find(|f| f.name() == name)
+            }
+
+            /// Shows the visitor the function on integers of type `T`, if there is one.
+            pub(super) fn on_int<T: IntLane, V: $Visitor>(self, visitor: V) -> Option<V::Out> {
+                match self {
+                    $( $( $Fn::$Row => {
+                        #[derive(Copy, Clone)]
+                        struct Row;
+                        impl<T: IntLane> Lanewise<$In, $Out> for Row {
+                            #[inline(always)]
+                            fn at(self, $args: $In) -> $Out {
+                                scalar_functions!(@call $int, $args)
+                            }
+                        }
+                        Some(visitor.visit::<T>(Row))
+                    } )? )+
+                    #[allow(unreachable_patterns, reason = "a table may be all integers")]
+                    _ => None,
+                }
+            }
+
+            /// Shows the visitor the function on floats of type `T`, if there is one.
+            pub(super) fn on_float<T: FloatLane, V: $Visitor>(self, visitor: V) -> Option<V::Out> {
+                match self {
+                    $( $( $Fn::$Row => {
+                        #[derive(Copy, Clone)]
+                        struct Row;
+                        impl<T: FloatLane> Lanewise<$In, $Out> for Row {
+                            #[inline(always)]
+                            fn at(self, $args: $In) -> $Out {
+                                let b = &mut T::Host::default();
+                                scalar_functions!(@build $float, b, $args)
+                            }
+                        }
+                        Some(visitor.visit::<T>(Row))
+                    } )? )+
+                    #[allow(unreachable_patterns, reason = "a table may be all floats")]
+                    _ => None,
+                }
+            }
+
+            /// The function on floats, out of the operations of `b`; `None` if it takes none.
+            pub fn expand<B: FloatOps>(self, b: &mut B, $args: $BuiltIn) -> Option<$BuiltOut> {
+                match self {
+                    $( $( $Fn::$Row => Some(scalar_functions!(@build $float, b, $args)), )? )+
+                    #[allow(unreachable_patterns, reason = "a table may be all floats")]
+                    _ => None,
+                }
+            }
+        }
+
+        impl fmt::Display for $Fn {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.write_str(self.name()) }
+        }
+    )+ };
+}
+
+scalar_functions! {
+    /// Functions of one argument.
+    UnaryFn: UnaryVisitor, (x,): (T,) => T, (B::F,) => B::F {
+        /// `-x`: wraps on integers, flips the sign of a float.
+        Neg = "neg", int IntLane::neg, float FloatOps::neg;
+        /// Every bit flipped.
+        Not = "not", int IntLane::not;
+        /// The magnitude; the least integer wraps to itself.
+        Abs = "abs", int IntLane::abs, float FloatOps::abs;
+        /// The greatest integer that is not greater.
+        Floor = "floor", float FloatOps::floor;
+        /// The least integer that is not less.
+        Ceil = "ceil", float FloatOps::ceil;
+        /// The square root; a native form may approximate.
+        Sqrt = "sqrt", float FloatOps::sqrt;
+        /// The square root, correctly rounded in every mode.
+        SqrtRn = "sqrt_rn", float FloatOps::sqrt;
+        /// `1 / sqrt(x)`.
+        Rsqrt = "rsqrt", float math::rsqrt;
+        /// `e^x`.
+        Exp = "exp", float math::exp;
+        /// `2^x`.
+        Exp2 = "exp2", float math::exp2;
+        /// The natural logarithm.
+        Log = "log", float math::log;
+        /// The logarithm to base 2.
+        Log2 = "log2", float math::log2;
+        /// The sine of an angle in radians.
+        Sin = "sin", float math::sin;
+        /// The cosine of an angle in radians.
+        Cos = "cos", float math::cos;
+        /// The hyperbolic tangent.
+        Tanh = "tanh", float math::tanh;
+        /// The error function.
+        Erf = "erf", float math::erf;
+    }
+
+    /// Functions of two arguments of one type.
+    BinaryFn: BinaryVisitor, (x, y): (T, T) => T, (B::F, B::F) => B::F {
+        /// `x + y`; integers wrap.
+        Add = "add", int IntLane::add, float FloatOps::add;
+        /// `x - y`; integers wrap.
+        Sub = "sub", int IntLane::sub, float FloatOps::sub;
+        /// `x * y`; integers wrap.
+        Mul = "mul", int IntLane::mul, float FloatOps::mul;
+        /// `x / y`, correctly rounded.
+        Div = "div", float FloatOps::div;
+        /// The quotient rounded toward zero, as in C; 0 if `y` is 0.
+        Idiv = "idiv", int IntLane::idiv;
+        /// Integers: the remainder of `idiv`. Floats: `x - y * trunc(x / y)`, the last step fused.
+        Rem = "rem", int IntLane::rem, float math::rem;
+        /// The smaller; a NaN loses to a number.
+        Min = "min", int IntLane::min, float math::min;
+        /// The larger; a NaN loses to a number.
+        Max = "max", int IntLane::max, float math::max;
+        /// The smaller; NaN if either is.
+        MinNan = "min_nan", int IntLane::min, float math::min_nan;
+        /// The larger; NaN if either is.
+        MaxNan = "max_nan", int IntLane::max, float math::max_nan;
+        /// Bitwise and.
+        And = "and", int IntLane::and;
+        /// Bitwise or.
+        Or = "or", int IntLane::or;
+        /// Bitwise exclusive or.
+        Xor = "xor", int IntLane::xor;
+        /// `x << y`; 0 if `y` is not below the width.
+        Shl = "shl", int IntLane::shl;
+        /// `x >> y`, arithmetic if the type is signed; all sign if `y` is not below the width.
+        Shr = "shr", int IntLane::shr;
+        /// The high half of the product of the operands read as unsigned, of any integer type.
+        Umulhi = "umulhi", int IntLane::umulhi;
+    }
+
+    /// Functions of three arguments of one type.
+    TernaryFn: TernaryVisitor, (x, y, z): (T, T, T) => T, (B::F, B::F, B::F) => B::F {
+        /// `x * y + z` with one rounding.
+        Fma = "fma", float FloatOps::mul_add;
+        /// `min(max(x, y), z)`; a NaN `x` gives `y`.
+        Clamp = "clamp", int IntLane::clamp, float math::clamp;
+    }
+
+    /// Comparisons. On floats all but `ne` are false where an operand is NaN.
+    Predicate: PredicateVisitor, (x, y): (T, T) => bool, (B::F, B::F) => B::M {
+        /// `x == y`.
+        Eq = "eq", int IntLane::eq, float FloatOps::eq;
+        /// `x != y`; true where an operand is NaN.
+        Ne = "ne", int IntLane::ne, float FloatOps::ne;
+        /// `x < y`.
+        Lt = "lt", int IntLane::lt, float FloatOps::lt;
+        /// `x <= y`.
+        Le = "le", int IntLane::le, float FloatOps::le;
+        /// `x > y`.
+        Gt = "gt", int IntLane::gt, float FloatOps::gt;
+        /// `x >= y`.
+        Ge = "ge", int IntLane::ge, float FloatOps::ge;
+    }
+}
