@@ -246,6 +246,12 @@ impl PointerType {
         Ok(PyClassInitializer::from(DType { elem }).add_subclass(PointerType { pointee }))
     }
 
+    /// What kernels see in the class itself.
+    #[classattr]
+    fn __naiad_builtin__() -> &'static str {
+        "pointer_type"
+    }
+
     #[getter]
     fn element_ty(&self) -> DType {
         DType { elem: self.pointee.into() }

@@ -55,7 +55,7 @@ impl Module {
     fn no_kernel(&self, name: &str) -> Diagnostic {
         let d = Diagnostic::new(Id::NoKernel, format!("`{}` has no kernel `{name}`", self.name));
         let kernels = self.kernels();
-        match crate::signature::nearest(name, kernels.iter().copied()) {
+        match naiad_front::names::nearest(name, kernels.iter().copied()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if kernels.is_empty() => d.note("no function in it is under `@triton.jit`"),
             None => d.note(format!("its kernels are {}", kernels.join(", "))),

@@ -4,7 +4,7 @@ use crate::annotation::Annotation;
 use crate::options::LaunchConfig;
 use crate::{Error, Result};
 use naiad_diag::{Diagnostic, Id, Place};
-use naiad_front::{KernelInfo, ParamInfo};
+use naiad_front::{KernelInfo, ParamInfo, names::nearest};
 
 /// A kernel's parameters.
 #[derive(Clone, Debug)]
@@ -179,35 +179,6 @@ impl Signature {
     }
 }
 
-/// The candidate that most resembles `name`, if one does.
-pub(crate) fn nearest<'a>(
-    name: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let bound = name.chars().count().div_ceil(3).max(1);
-    let scored = candidates.map(|c| (edit_distance(&name.to_lowercase(), &c.to_lowercase()), c));
-    scored.filter(|(d, _)| *d <= bound).min_by_key(|(d, _)| *d).map(|(_, c)| c)
-}
-
-/// Insertions, removals, replacements and swaps of neighbours that lead from one to the other.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let mut best =
-                (rows[i][j] + (a[i] != b[j]) as usize).min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,16 +249,6 @@ mod tests {
             let error = s.bind(positional.iter().copied(), keywords.iter().copied()).unwrap_err();
             assert_eq!(error.id(), Id::BadLaunch);
             assert!(error.to_string().contains(want), "{error}");
-        }
-    }
-
-    #[test]
-    fn nearest_names() {
-        let names = ["BLOCK_M", "stride_xm", "num_warps", "n"];
-        for (name, want) in
-            [("BLOK_M", Some("BLOCK_M")), ("num_wraps", Some("num_warps")), ("zzz", None)]
-        {
-            assert_eq!(nearest(name, names.into_iter()), want);
         }
     }
 }
