@@ -38,8 +38,8 @@ mod _naiad {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // A panic is reported as a diagnostic by whoever catches it; what Rust would print besides
-        // says nothing to a user of Python. Developers ask for it.
-        if std::env::var_os("RUST_BACKTRACE").is_none() {
+        // says nothing to a user of Python. NAIAD_BACKTRACE keeps it, for developers.
+        if std::env::var_os("NAIAD_BACKTRACE").is_none() {
             std::panic::set_hook(Box::new(|_| {}));
         }
         module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -9,7 +9,7 @@ use naiad::{Scalar, Tensor, View};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyType};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -37,6 +37,10 @@ fn unfit<T>(why: impl Into<String>, help: &'static str) -> Result<T, Trouble> {
 /// The tensor that `obj` is; none where it is no tensor at all.
 pub fn tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
     let py = obj.py();
+    // A class has the attributes of its instances and no memory.
+    if obj.is_instance_of::<PyType>() {
+        return Ok(None);
+    }
     if let Some(data_ptr) = obj.getattr_opt(intern!(py, "data_ptr"))? {
         return torch_like(obj, &data_ptr).map(Some);
     }
