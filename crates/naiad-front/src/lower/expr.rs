@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::control::Cond;
+use super::form::Cond;
 use super::operator::{Operand, Operator};
 use super::{Lower, call};
 use crate::names;

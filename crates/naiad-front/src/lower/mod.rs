@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! stmt     statements: assignment, return, assert
-//! control  if, for, while: which names are carried, and what joins after a branch
+//! branch   if, and what joins after it; returns in the middle
+//! loops    for and while: which names are carried
+//! form     what a value is made of as it crosses the edge of a region
 //! expr     expressions; names; attributes; indexing
 //! operator operators on values: promotion, broadcasting, Python's arithmetic on constexprs
 //! call     argument binding, inlining of jit functions, calls of builtins
@@ -11,9 +13,11 @@
 //! Names are bound to [`Val`]s in the frame of the function being inlined. Each body is visited
 //! once: what a loop carries is found from the names that its text assigns.
 
+mod branch;
 mod call;
-mod control;
 mod expr;
+mod form;
+mod loops;
 mod operator;
 mod stmt;
 
