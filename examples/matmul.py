@@ -1,4 +1,4 @@
-"""Matrix product with a fused activation: tails in M, N and K, and an order of programs for caches."""
+"""Matrix product with a fused activation: tails in M, N and K, and programs in cache order."""
 
 import numpy as np
 import triton
