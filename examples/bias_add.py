@@ -94,7 +94,7 @@ def check():
 def cases():
     for add, kernel, shape, width in (
         (bias_add, "bias_add", (1024, 1024), 1024),
-        (bias_add, "bias_add, row stride 32", (1024, 17), 32),
+        (bias_add, "bias_add (padded rows)", (1024, 17), 32),
         (bias_add_wide, "bias_add_wide", (16, 65536), 65536),
         (bias_add_wide, "bias_add_wide", (8, 128000), 128000),
     ):

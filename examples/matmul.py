@@ -1,4 +1,4 @@
-"""Matrix product with a fused activation: tails in M, N and K, and an order of programs for caches."""
+"""Matrix product with a fused activation: tails in M, N and K, and programs in cache order."""
 
 import numpy as np
 import triton
@@ -26,7 +26,7 @@ def matmul_kernel(
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
     first_m = pid // (GROUP_M * tiles_n) * GROUP_M
-    bands = tl.minimum(tiles_m - first_m, GROUP_M)  # the last group may be lower
+    bands = tl.minimum(tiles_m - first_m, GROUP_M)  # the last group may have fewer
     place = pid % (GROUP_M * tiles_n)
     tile_m = first_m + place % bands
     tile_n = place // bands
@@ -98,7 +98,7 @@ def check():
             got, want = matmul(a, b, activation), reference(a, b, activation)
             common.expect(got, want, TOLERANCE, f"matmul, {m}x{k} by {k}x{n}, {activation}")
 
-    # Many small tiles, so that there is more than one group and the last is lower than the others.
+    # Many small tiles, so that there is more than one group and the last has fewer bands.
     a, b = common.normal(5 * 16 + 3, 40), common.normal(40, 3 * 16 + 1)
     got = matmul(a, b, tile=(16, 16, 16), group=4)
     common.expect(got, reference(a, b), TOLERANCE, "matmul in groups")

@@ -160,7 +160,7 @@ def cases():
     want = reference(x)
     yield common.measure("softmax", "1024x1024", lambda: softmax(x, out), want, TOLERANCE)
     run = lambda: softmax_five_passes(x)
-    yield common.measure("softmax, five passes", "1024x1024", run, want, TOLERANCE)
+    yield common.measure("softmax (five passes)", "1024x1024", run, want, TOLERANCE)
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ def transpose_kernel(
     x_mask = (rows[:, None] < n_rows) & (cols[None, :] < n_cols)
     tile = tl.load(x_ptrs, mask=x_mask)
 
-    # Writing, cols run down and rows across, so the mask is built anew in that order. Reusing x_mask
-    # is an error of shapes where the tile isn't square. Where it is, nothing stops it, and the
-    # program loses part of the edge or writes beyond it.
+    # Writing, cols run down and rows across, so the mask is built anew in that order. With x_mask
+    # again, a tile that isn't square is an error of shapes. One that is square gets through, and
+    # loses part of the edge or writes beyond it.
     out_ptrs = out_ptr + cols[:, None] * out_row_stride + rows[None, :] * out_col_stride
     out_mask = (cols[:, None] < n_cols) & (rows[None, :] < n_rows)
     tl.store(out_ptrs, tl.trans(tile), mask=out_mask)
