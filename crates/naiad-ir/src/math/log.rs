@@ -74,7 +74,7 @@ fn split<B: FloatOps>(b: &mut B, x: B::F) -> (B::F, B::F) {
     let e = sar(b, above, B::MANTISSA);
     let exponent = shl(b, e, B::MANTISSA);
     let m = b.int_sub(image, exponent);
-    let m = b.from_bits(m);
+    let m = b.with_bits(m);
     let one = b.constant(1.0);
     let f = b.sub(m, one);
     let e = b.to_float(e);
