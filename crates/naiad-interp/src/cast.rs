@@ -1,12 +1,9 @@
 //! Conversions of whole tiles; one element's meaning is `naiad_ir::scalar::cast_bits`.
 
-use crate::elementwise::{Loop, vectorized};
-use crate::slab::Slab;
-use crate::tile::{Image, Lanes, Tile, with_storage};
-use half::slice::HalfFloatSliceExt;
-use half::{bf16, f16};
+use crate::slab::{Plain, Slab};
+use crate::tile::{Lanes, Tile, with_storage};
 use naiad_ir::Scalar;
-use naiad_ir::scalar::{Rounding, cast_bits};
+use naiad_ir::scalar::{Rounding, cast_bits, cast_slice};
 
 pub fn cast(x: &Tile, to: Scalar, rounding: Rounding) -> Tile {
     if x.ty == to {
@@ -42,105 +39,16 @@ pub fn bitcast(x: &Tile, to: Scalar) -> Tile {
 
 fn dense(x: &Tile, to: Scalar, rounding: Rounding) -> Slab {
     let count = x.numel();
-    let from = x.ty;
-    let slab = x.slab();
-    match (from, to, rounding) {
-        (Scalar::F16, Scalar::F32, _) => {
-            let lanes: Vec<f16> = slab.lanes::<u16>(count).iter().map(|&b| f16::from_bits(b)).collect();
-            return Slab::build::<f32>(count, |out| lanes.convert_to_f32_slice(out));
-        }
-        (Scalar::F32, Scalar::F16, Rounding::Nearest) => {
-            let mut lanes = vec![f16::ZERO; count];
-            lanes.convert_from_f32_slice(slab.lanes::<f32>(count));
-            return Slab::build::<u16>(count, |out| out.iter_mut().zip(&lanes).for_each(|(o, l)| *o = l.to_bits()));
-        }
-        (Scalar::BF16, Scalar::F32, _) => {
-            let lanes = slab.lanes::<u16>(count);
-            return Slab::build::<f32>(count, |out| {
-                out.iter_mut().zip(lanes).for_each(|(o, &b)| *o = f32::from_bits(u32::from(b) << 16));
-            });
-        }
-        (Scalar::F32, Scalar::BF16, Rounding::Nearest) => {
-            let lanes = slab.lanes::<f32>(count);
-            return Slab::build::<u16>(count, |out| {
-                out.iter_mut().zip(lanes).for_each(|(o, &l)| *o = bf16::from_f32(l).to_bits());
-            });
-        }
-        _ => {}
-    }
-    if let Some(slab) = native(&slab, count, from, to) {
-        return slab;
-    }
-    if from.is_fp8() {
-        // Few values: convert each once.
-        let table: Vec<u64> = (0..256).map(|b| cast_bits(from, to, rounding, b)).collect();
-        let lanes = slab.lanes::<u8>(count);
-        return with_storage!(to, T => Slab::build::<T>(count, |out| {
-            out.iter_mut().zip(lanes).for_each(|(o, &b)| *o = T::of(table[b as usize]));
-        }));
-    }
-    with_storage!(from, S => with_storage!(to, T => {
-        let lanes = slab.lanes::<S>(count);
-        Slab::build::<T>(count, |out| {
-            out.iter_mut().zip(lanes).for_each(|(o, l)| *o = T::of(cast_bits(from, to, rounding, l.image())));
-        })
+    let source = x.slab();
+    let from = with_storage!(x.ty, S => bytes(source.lanes::<S>(count)));
+    with_storage!(to, T => Slab::build::<T>(count, |out| {
+        // SAFETY: the bytes of `out`, into which values of its type are written.
+        let to_bytes = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), size_of_val(out)) };
+        cast_slice(x.ty, to, rounding, from, to_bytes);
     }))
 }
 
-struct As<'a, S, T, F>(&'a [S], &'a mut [T], F);
-
-impl<S: Copy, T, F: Fn(S) -> T> Loop for As<'_, S, T, F> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        let As(x, out, f) = self;
-        for (o, &x) in out.iter_mut().zip(x) {
-            *o = f(x);
-        }
-    }
-}
-
-/// Pairs for which Rust's `as` has the language's meaning: all among integers, integers to floats,
-/// floats to integers of 32 and 64 bits, and between the wide floats.
-fn native(slab: &Slab, count: usize, from: Scalar, to: Scalar) -> Option<Slab> {
-    macro_rules! pairs {
-        ($($S:ident: $s:ty => [$($T:ident: $t:ty),*];)*) => {
-            match (from, to) {
-                $($( (Scalar::$S, Scalar::$T) => {
-                    let lanes = slab.lanes::<$s>(count);
-                    Some(Slab::build::<$t>(count, |out| vectorized(As(lanes, out, |x: $s| x as $t))))
-                } )*)*
-                _ => None,
-            }
-        };
-    }
-    if to == Scalar::I1 && from.is_int() {
-        return Some(with_storage!(from, S => {
-            let lanes = slab.lanes::<S>(count);
-            Slab::build::<bool>(count, |out| vectorized(As(lanes, out, |x: S| x.image() != 0)))
-        }));
-    }
-    if from == Scalar::I1 {
-        let lanes = slab.lanes::<bool>(count);
-        return match to {
-            Scalar::F32 => Some(Slab::build::<f32>(count, |out| vectorized(As(lanes, out, |x: bool| x as u8 as f32)))),
-            Scalar::F64 => Some(Slab::build::<f64>(count, |out| vectorized(As(lanes, out, |x: bool| x as u8 as f64)))),
-            _ if to.is_int() => Some(with_storage!(to, T => {
-                Slab::build::<T>(count, |out| vectorized(As(lanes, out, |x: bool| T::of(x as u64))))
-            })),
-            _ => None,
-        };
-    }
-    pairs! {
-        I8: i8 => [I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64];
-        I16: i16 => [I8: i8, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64];
-        I32: i32 => [I8: i8, I16: i16, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64];
-        I64: i64 => [I8: i8, I16: i16, I32: i32, U8: u8, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64];
-        U8: u8 => [I8: i8, I16: i16, I32: i32, I64: i64, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64];
-        U16: u16 => [I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U32: u32, U64: u64, F32: f32, F64: f64];
-        U32: u32 => [I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U64: u64, F32: f32, F64: f64];
-        U64: u64 => [I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, F32: f32, F64: f64];
-        F32: f32 => [I32: i32, I64: i64, U32: u32, U64: u64, F64: f64];
-        F64: f64 => [I32: i32, I64: i64, U32: u32, U64: u64];
-    }
+fn bytes<T: Plain>(lanes: &[T]) -> &[u8] {
+    // SAFETY: plain types have no padding.
+    unsafe { std::slice::from_raw_parts(lanes.as_ptr().cast::<u8>(), size_of_val(lanes)) }
 }
