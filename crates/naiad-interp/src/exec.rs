@@ -1,0 +1,502 @@
+//! Runs one program: registers, an explicit stack of frames, and the ops.
+//!
+//! ```text
+//!   Program   registers | frames: [entry] [for, iv = 3] [while, in its test] ...
+//!   Exec      runs a program until it ends, fails, or has gone round a loop waiting
+//! ```
+//!
+//! A program holds all of its state, so it can be put aside in the middle of a loop and go on later,
+//! which is how programs that wait for one another run on few threads. A loop *spins* if one round of
+//! it polled memory (an atomic or volatile read) and changed none. It is *stuck* if the round also
+//! ended in the state in which it began: then only another program's write can make a difference.
+
+use crate::access::{self, Context, Target};
+use crate::atomics::{self, Update};
+use crate::code::Code;
+use crate::fault::{Fault, Findings, Site};
+use crate::memory::{Memory, Origin};
+use crate::ops::{self, Env, Read, Reg};
+use crate::policy::Policy;
+use crate::region::signed;
+use crate::tile::{Tile, number};
+use naiad_ir::tile::TileOp;
+use naiad_ir::{Block, Inst, Scalar, Value};
+use smallvec::SmallVec;
+
+/// What all programs of a launch share.
+pub struct Shared<'a> {
+    pub code: &'a Code<'a>,
+    pub memory: &'a Memory,
+    pub findings: &'a Findings,
+    pub grid: [u32; 3],
+    /// The image that each parameter starts with, and what it points into.
+    pub arguments: &'a [(u64, Origin)],
+    pub naive: bool,
+    /// Whether programs from this number on are to stop, or all.
+    pub stopped: &'a (dyn Fn(u64) -> bool + Sync),
+}
+
+/// Rounds without any write in the whole loop after which a program counts as stuck although its own
+/// state changes: it may only be counting.
+const PATIENCE: u64 = 1 << 26;
+
+/// Ops between two looks at the stop flag.
+const POLL_OPS: u32 = 2048;
+
+#[derive(Clone, Default)]
+struct Val<L> {
+    reg: Reg,
+    lanes: L,
+}
+
+/// How often a program read and wrote memory.
+#[derive(Copy, Clone, Default, PartialEq)]
+struct Traffic {
+    reads: u64,
+    /// Reads that see other programs' writes: atomic and volatile ones.
+    polls: u64,
+    writes: u64,
+}
+
+enum Kind {
+    Straight,
+    For { at: i128, end: i128, step: i128, ty: Scalar },
+    While,
+}
+
+struct Frame {
+    block: Block,
+    next: usize,
+    /// The op whose region this is; none for the kernel itself.
+    owner: Option<Inst>,
+    kind: Kind,
+    /// At the start of this round of a loop.
+    traffic: Traffic,
+    /// The carried values at the start of this round, where they are all plain images.
+    state: Option<SmallVec<[u64; 4]>>,
+}
+
+/// A program of the grid, from its start to its end.
+pub struct Program<P: Policy> {
+    pub number: u64,
+    pub coordinates: [u32; 3],
+    regs: Vec<Val<P::Lanes>>,
+    frames: Vec<Frame>,
+    traffic: Traffic,
+    /// Rounds in a row that changed nothing in memory.
+    spins: u64,
+    /// The last of these rounds changed nothing in the program either.
+    repeats: bool,
+    /// The op that polled last.
+    pub waits_at: Option<Inst>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Pause {
+    Finished,
+    /// It waits; `stuck` if nothing but another program's write can help. `wrote` tells whether it
+    /// changed memory since it was resumed.
+    Waiting { stuck: bool, wrote: bool },
+    Stopped,
+}
+
+pub struct Exec<'a, P: Policy> {
+    shared: &'a Shared<'a>,
+    ops: u32,
+    policy: std::marker::PhantomData<P>,
+}
+
+impl<P: Policy> Default for Program<P> {
+    fn default() -> Program<P> {
+        Program {
+            number: 0,
+            coordinates: [0; 3],
+            regs: Vec::new(),
+            frames: Vec::new(),
+            traffic: Traffic::default(),
+            spins: 0,
+            repeats: false,
+            waits_at: None,
+        }
+    }
+}
+
+struct Regs<'r, 'a, L> {
+    code: &'a Code<'a>,
+    regs: &'r [Val<L>],
+}
+
+impl<L> Read for Regs<'_, '_, L> {
+    fn reg(&self, value: Value) -> &Reg {
+        &self.regs[self.code.register(value)].reg
+    }
+}
+
+impl<'a, P: Policy> Exec<'a, P> {
+    pub fn new(shared: &'a Shared<'a>) -> Exec<'a, P> {
+        Exec { shared, ops: 0, policy: std::marker::PhantomData }
+    }
+
+    /// Sets a program to the kernel's start. One that has ended may be used again.
+    pub fn start(&self, p: &mut Program<P>, number: u64) {
+        let [x, y, _] = self.shared.grid.map(u64::from);
+        p.number = number;
+        p.coordinates = [number % x, number / x % y, number / x / y].map(|c| c as u32);
+        let code = self.shared.code;
+        p.regs.clear();
+        p.regs.resize(code.registers, Val::default());
+        p.frames.clear();
+        p.traffic = Traffic::default();
+        p.spins = 0;
+        p.repeats = false;
+        p.waits_at = None;
+        for (&param, argument) in code.func.params().iter().zip(self.shared.arguments) {
+            let &(image, origin) = argument;
+            if let Some(target) = code.target(param) {
+                p.regs[target].reg = Reg { tile: Tile::Uniform(image), origin };
+            }
+        }
+        p.frames.push(Frame {
+            block: code.func.entry(),
+            next: 0,
+            owner: None,
+            kind: Kind::Straight,
+            traffic: Traffic::default(),
+            state: None,
+        });
+    }
+
+    /// Runs on until the program ends, waits or fails.
+    pub fn resume(&mut self, p: &mut Program<P>) -> Result<Pause, Fault> {
+        let func = self.shared.code.func;
+        let writes = p.traffic.writes;
+        loop {
+            self.ops += 1;
+            if self.ops >= POLL_OPS {
+                self.ops = 0;
+                if (self.shared.stopped)(p.number) {
+                    return Ok(Pause::Stopped);
+                }
+            }
+            let Some(frame) = p.frames.last_mut() else { return Ok(Pause::Finished) };
+            let Some(&inst) = func.insts(frame.block).get(frame.next) else {
+                // A block without an end: the verifier lets none through.
+                return Ok(Pause::Finished);
+            };
+            frame.next += 1;
+            if self.step(p, inst)? {
+                let stuck = p.repeats || p.spins > PATIENCE;
+                return Ok(Pause::Waiting { stuck, wrote: p.traffic.writes != writes });
+            }
+        }
+    }
+
+    /// One op. Says whether the program now waits.
+    fn step(&mut self, p: &mut Program<P>, inst: Inst) -> Result<bool, Fault> {
+        let code = self.shared.code;
+        match code.func.op(inst) {
+            TileOp::For { lower, upper, step, inits, body, .. } => {
+                let ty = signed(code.scalar(*lower));
+                let bound = |v: Value| number(ty, read(code, p, v).reg.tile.uniform().unwrap_or(0));
+                let (at, end, step) = (bound(*lower), bound(*upper), bound(*step));
+                let carried = all(code, p, inits);
+                kill(p, code.dies_at_begin(inst));
+                if done(at, end, step) {
+                    self.leave(p, inst, carried);
+                    return Ok(false);
+                }
+                let kind = Kind::For { at, end, step, ty };
+                self.enter(p, *body, Some(inst), kind);
+                self.set_round(p, at, ty, carried);
+                Ok(false)
+            }
+            TileOp::While { inits, before, .. } => {
+                let carried = all(code, p, inits);
+                kill(p, code.dies_at_begin(inst));
+                self.enter(p, *before, Some(inst), Kind::While);
+                if let Some(frame) = p.frames.last_mut() {
+                    frame.state = state(&carried);
+                }
+                self.set(p, code.func.block_params(*before), carried);
+                Ok(false)
+            }
+            TileOp::If { cond, then, otherwise } => {
+                let taken = read(code, p, *cond).reg.tile.uniform() != Some(0);
+                kill(p, code.dies_at_begin(inst));
+                self.enter(p, if taken { *then } else { *otherwise }, Some(inst), Kind::Straight);
+                Ok(false)
+            }
+            TileOp::Condition { cond, values } => {
+                let go_on = read(code, p, *cond).reg.tile.uniform() != Some(0);
+                let values = all(code, p, values);
+                kill(p, code.dies_at_begin(inst));
+                let Some(frame) = p.frames.last_mut() else { return Ok(false) };
+                let owner = frame.owner;
+                let Some(TileOp::While { after, .. }) = owner.map(|o| code.func.op(o)) else {
+                    return Err(ops::internal(code.func.op(inst)));
+                };
+                if go_on {
+                    (frame.block, frame.next) = (*after, 0);
+                    self.set(p, code.func.block_params(*after), values);
+                } else {
+                    p.frames.pop();
+                    if let Some(owner) = owner {
+                        self.leave(p, owner, values);
+                    }
+                }
+                Ok(false)
+            }
+            TileOp::Yield { values } => {
+                let values = all(code, p, values);
+                kill(p, code.dies_at_begin(inst));
+                self.end_block(p, values)
+            }
+            TileOp::Return {} => {
+                p.frames.clear();
+                p.regs.clear();
+                Ok(false)
+            }
+            op @ (TileOp::Load { .. }
+            | TileOp::Store { .. }
+            | TileOp::AtomicRmw { .. }
+            | TileOp::AtomicCas { .. }
+            | TileOp::Barrier {}
+            | TileOp::Assume { .. }) => {
+                self.memory_op(p, inst, op)?;
+                Ok(false)
+            }
+            op @ (TileOp::Const { .. }
+            | TileOp::ProgramId { .. }
+            | TileOp::NumPrograms { .. }
+            | TileOp::Arange { .. }
+            | TileOp::Splat { .. }
+            | TileOp::ExpandDims { .. }
+            | TileOp::Broadcast { .. }
+            | TileOp::Reshape { .. }
+            | TileOp::Permute { .. }
+            | TileOp::Join { .. }
+            | TileOp::Split { .. }
+            | TileOp::Cat { .. }
+            | TileOp::Unary { .. }
+            | TileOp::Binary { .. }
+            | TileOp::Ternary { .. }
+            | TileOp::Compare { .. }
+            | TileOp::Select { .. }
+            | TileOp::Cast { .. }
+            | TileOp::Bitcast { .. }
+            | TileOp::PtrAdd { .. }
+            | TileOp::Dot { .. }
+            | TileOp::Reduce { .. }
+            | TileOp::Scan { .. }
+            | TileOp::Hint { .. }) => {
+                let (shared, number) = (self.shared, p.number);
+                let stopped = move || (shared.stopped)(number);
+                let env = Env {
+                    code,
+                    program: p.coordinates,
+                    grid: shared.grid,
+                    lift: None,
+                    naive: shared.naive,
+                    stopped: &stopped,
+                };
+                let results = ops::evaluate(&env, inst, &Regs { code, regs: &p.regs })?;
+                let lanes = lanes::<P>(code, p, op);
+                kill(p, code.dies_at_begin(inst));
+                for (&value, reg) in code.func.results(inst).iter().zip(results) {
+                    if let Some(target) = code.target(value) {
+                        p.regs[target] = Val { reg, lanes: lanes.clone() };
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn enter(&self, p: &mut Program<P>, block: Block, owner: Option<Inst>, kind: Kind) {
+        p.frames.push(Frame { block, next: 0, owner, kind, traffic: p.traffic, state: None });
+    }
+
+    /// Ends an op with regions.
+    fn leave(&self, p: &mut Program<P>, inst: Inst, values: Vals<P>) {
+        let code = self.shared.code;
+        kill(p, code.dies_at_end(inst));
+        self.set(p, code.func.results(inst), values);
+    }
+
+    fn set(&self, p: &mut Program<P>, targets: &[Value], values: Vals<P>) {
+        for (&target, value) in targets.iter().zip(values) {
+            if let Some(register) = self.shared.code.target(target) {
+                p.regs[register] = value;
+            }
+        }
+    }
+
+    /// Sets the parameters of a counted loop's next round.
+    fn set_round(&self, p: &mut Program<P>, at: i128, ty: Scalar, carried: Vals<P>) {
+        let Some(block) = p.frames.last().map(|f| f.block) else { return };
+        let params = self.shared.code.func.block_params(block);
+        let iv = Val { reg: Reg::from(Tile::Uniform(at as u64 & ty.mask())), lanes: P::Lanes::default() };
+        self.set(p, params, std::iter::once(iv).chain(carried).collect());
+    }
+
+    fn end_block(&mut self, p: &mut Program<P>, values: Vals<P>) -> Result<bool, Fault> {
+        let code = self.shared.code;
+        let traffic = p.traffic;
+        let Some(frame) = p.frames.last_mut() else { return Ok(false) };
+        let owner = frame.owner;
+        // Whether this round of the loop has changed nothing in memory, and asked for a change.
+        let before = std::mem::replace(&mut frame.traffic, traffic);
+        let quiet = before.writes == traffic.writes;
+        match &mut frame.kind {
+            Kind::Straight => {
+                p.frames.pop();
+                if let Some(owner) = owner {
+                    self.leave(p, owner, values);
+                }
+                Ok(false)
+            }
+            Kind::For { at, end, step, ty } => {
+                *at += *step;
+                if done(*at, *end, *step) {
+                    p.frames.pop();
+                    if let Some(owner) = owner {
+                        self.leave(p, owner, values);
+                    }
+                    return Ok(false);
+                }
+                frame.next = 0;
+                let (at, ty) = (*at, *ty);
+                self.set_round(p, at, ty, values);
+                // The induction variable moves, so this loop ends by itself: it may wait, but is
+                // never stuck.
+                let waits = quiet && before.polls != traffic.polls;
+                p.spins = if waits { p.spins + 1 } else { 0 };
+                p.repeats = false;
+                Ok(waits)
+            }
+            Kind::While => {
+                let Some(TileOp::While { before: test, .. }) = owner.map(|o| code.func.op(o)) else {
+                    return Ok(false);
+                };
+                let new = state(&values);
+                let same = new.is_some() && new == frame.state;
+                let polled = before.polls != traffic.polls;
+                let waits = quiet && (polled || same && before.reads != traffic.reads);
+                frame.state = new;
+                (frame.block, frame.next) = (*test, 0);
+                self.set(p, code.func.block_params(*test), values);
+                p.spins = if waits { p.spins + 1 } else { 0 };
+                p.repeats = waits && same;
+                Ok(waits)
+            }
+        }
+    }
+
+    fn memory_op(&mut self, p: &mut Program<P>, inst: Inst, op: &TileOp) -> Result<(), Fault> {
+        let shared = self.shared;
+        let code = shared.code;
+        let func = code.func;
+        let cx = Context {
+            site: Site { func, inst, program: p.coordinates, number: p.number },
+            memory: shared.memory,
+            findings: shared.findings,
+            views: P::VIEWS,
+            naive: shared.naive,
+        };
+        let tile = |v: Value| &read(code, p, v).reg.tile;
+        let shape = |v: Value| func.ty(v).shape;
+        let mut result = None;
+        let mut traffic = p.traffic;
+        let mut polled = false;
+        let target = |ptr: Value, mask: Option<Value>| {
+            let pointee = func.ty(ptr).elem.pointer().map_or(Scalar::I8, |p| p.pointee);
+            (read(code, p, ptr), mask.map(tile), pointee, shape(ptr))
+        };
+        match op {
+            TileOp::Load { ptr, mask, other, hints } => {
+                let (pointers, mask, elem, shape) = target(*ptr, *mask);
+                let t = access_target(&pointers.reg, mask, elem, &shape);
+                let tile = access::load(&cx, &t, other.map(tile))?;
+                traffic.reads += 1;
+                polled = hints.volatile;
+                result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
+            }
+            TileOp::Store { ptr, value, mask, .. } => {
+                let (pointers, mask, elem, shape) = target(*ptr, *mask);
+                let t = access_target(&pointers.reg, mask, elem, &shape);
+                access::store(&cx, &t, tile(*value))?;
+                traffic.writes += u64::from(mask.and_then(Tile::uniform) != Some(0));
+            }
+            TileOp::AtomicRmw { f, ptr, value, mask, .. } => {
+                let (pointers, mask, elem, shape) = target(*ptr, *mask);
+                let t = access_target(&pointers.reg, mask, elem, &shape);
+                let (tile, changed) = atomics::update(&cx, &t, Update::Rmw(*f), tile(*value))?;
+                traffic.writes += u64::from(changed);
+                polled = true;
+                result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
+            }
+            TileOp::AtomicCas { ptr, compare, value, .. } => {
+                let (pointers, _, elem, shape) = target(*ptr, None);
+                let t = access_target(&pointers.reg, None, elem, &shape);
+                let (tile, changed) = atomics::update(&cx, &t, Update::Cas(tile(*compare)), tile(*value))?;
+                traffic.writes += u64::from(changed);
+                polled = true;
+                result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
+            }
+            // One program is run by one thread, in order.
+            _ => {}
+        }
+        if polled {
+            traffic.reads += 1;
+            traffic.polls += 1;
+            p.waits_at = Some(inst);
+        }
+        p.traffic = traffic;
+        kill(p, code.dies_at_begin(inst));
+        if let (Some((reg, lanes)), Some(&value)) = (result, func.results(inst).first())
+            && let Some(register) = code.target(value)
+        {
+            p.regs[register] = Val { reg, lanes };
+        }
+        Ok(())
+    }
+}
+
+type Vals<P> = SmallVec<[Val<<P as Policy>::Lanes>; 2]>;
+
+fn access_target<'t>(pointers: &'t Reg, mask: Option<&'t Tile>, elem: Scalar, shape: &'t naiad_ir::Shape) -> Target<'t> {
+    Target { addresses: &pointers.tile, origin: pointers.origin, mask, elem, shape }
+}
+
+fn read<'p, P: Policy>(code: &Code<'_>, p: &'p Program<P>, value: Value) -> &'p Val<P::Lanes> {
+    &p.regs[code.register(value)]
+}
+
+fn all<P: Policy>(code: &Code<'_>, p: &Program<P>, values: &[Value]) -> Vals<P> {
+    values.iter().map(|&v| read(code, p, v).clone()).collect()
+}
+
+fn kill<P: Policy>(p: &mut Program<P>, registers: &[u32]) {
+    for &register in registers {
+        p.regs[register as usize].reg.tile = Tile::Uniform(0);
+    }
+}
+
+fn lanes<P: Policy>(code: &Code<'_>, p: &Program<P>, op: &TileOp) -> P::Lanes {
+    use naiad_ir::OpInfo;
+    if size_of::<P::Lanes>() == 0 {
+        return P::Lanes::default();
+    }
+    let mut operands: SmallVec<[Value; 4]> = SmallVec::new();
+    op.each_value(&mut |v| operands.push(v));
+    P::pure(op, &mut operands.iter().map(|&v| &read(code, p, v).lanes))
+}
+
+fn done(at: i128, end: i128, step: i128) -> bool {
+    if step < 0 { at <= end } else { at >= end }
+}
+
+/// The images of values that are all uniform: equal states are equal rounds.
+fn state<L>(values: &[Val<L>]) -> Option<SmallVec<[u64; 4]>> {
+    values.iter().map(|v| v.reg.tile.uniform()).collect()
+}

@@ -1,0 +1,168 @@
+//! The memory that a launch may touch: the arguments' storages and the views on them.
+//!
+//! Whatever address a kernel makes up, it is looked up here before it is used, and an address that
+//! no storage holds is an error. Reads and writes go through raw pointers, never through references:
+//! the memory belongs to the host, and programs may race on it as they do on a GPU. What a race gives
+//! is what the machine gives for plain accesses of that size; nothing in this crate depends on it.
+
+use crate::args::{Arg, TensorArg, View};
+use naiad_ir::Scalar;
+use smallvec::SmallVec;
+
+/// The argument that a pointer was made from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Origin {
+    /// Made from an integer, or chosen lane by lane from several: found by the address.
+    #[default]
+    Unknown,
+    Arg(u32),
+}
+
+/// A tensor argument as it is looked up.
+pub struct Tensor {
+    pub name: String,
+    pub address: usize,
+    pub lo: usize,
+    pub len: usize,
+    pub writable: bool,
+    pub view: Option<Extent>,
+}
+
+pub struct Memory {
+    /// For each argument; none for numbers.
+    pub tensors: Vec<Option<Tensor>>,
+}
+
+impl Memory {
+    pub fn new(args: &[Arg]) -> Memory {
+        let tensor = |arg: &Arg| match arg {
+            Arg::Scalar(_) => None,
+            Arg::Tensor(t) => Some(Tensor::new(t)),
+        };
+        Memory { tensors: args.iter().map(tensor).collect() }
+    }
+
+    pub fn tensor(&self, origin: Origin) -> Option<&Tensor> {
+        match origin {
+            Origin::Unknown => None,
+            Origin::Arg(i) => self.tensors.get(i as usize)?.as_ref(),
+        }
+    }
+
+    /// The tensor whose storage holds the addresses `lo..hi`: the one that the pointer was made from,
+    /// or else any, one that may be written if that is wanted.
+    pub fn find(&self, origin: Origin, lo: i128, hi: i128, write: bool) -> Option<&Tensor> {
+        if let Some(t) = self.tensor(origin)
+            && t.holds(lo, hi)
+        {
+            return Some(t);
+        }
+        let mut all = self.tensors.iter().flatten().filter(|t| t.holds(lo, hi));
+        let first = all.next()?;
+        if !write || first.writable {
+            return Some(first);
+        }
+        Some(all.find(|t| t.writable).unwrap_or(first))
+    }
+}
+
+impl Tensor {
+    fn new(arg: &TensorArg) -> Tensor {
+        Tensor {
+            name: arg.name.clone(),
+            address: arg.address,
+            lo: arg.storage.start,
+            len: arg.storage.end.saturating_sub(arg.storage.start),
+            writable: arg.writable,
+            view: arg.view.as_ref().map(Extent::new),
+        }
+    }
+
+    pub fn holds(&self, lo: i128, hi: i128) -> bool {
+        let start = self.lo as i128;
+        lo >= start && hi <= start + self.len as i128
+    }
+
+    /// Whether addresses `lo..hi`, which are in the storage, are in the view, as far as two
+    /// comparisons tell: `false` means that lanes have to be looked at.
+    pub fn surely_in_view(&self, lo: i128, hi: i128) -> bool {
+        let Some(view) = &self.view else { return true };
+        let base = self.address as i128;
+        view.gapless && lo - base >= view.lo && hi - base <= view.hi
+    }
+
+    /// Whether an element of `size` bytes at `address` lies in the view.
+    pub fn in_view(&self, address: i64, size: usize) -> bool {
+        let Some(view) = &self.view else { return true };
+        let offset = address as i128 - self.address as i128;
+        view.holds(offset) && view.holds(offset + size as i128 - 1)
+    }
+}
+
+/// The bytes that a view covers, relative to its element 0.
+#[derive(Debug)]
+pub struct Extent {
+    pub shape: Vec<usize>,
+    pub elem: Scalar,
+    lo: i128,
+    hi: i128,
+    /// Every byte of `lo..hi` is in some element.
+    gapless: bool,
+    /// Strides in bytes, all positive, largest first, with the number of steps.
+    axes: SmallVec<[(i128, i128); 4]>,
+}
+
+impl Extent {
+    fn new(view: &View) -> Extent {
+        let size = view.elem.size() as i128;
+        let (mut lo, mut hi) = (0, size);
+        let mut axes: SmallVec<[(i128, i128); 4]> = SmallVec::new();
+        let empty = view.shape.contains(&0);
+        for (&n, &stride) in view.shape.iter().zip(&view.strides) {
+            let stride = stride as i128 * size;
+            if n > 1 && stride != 0 {
+                let far = stride * (n as i128 - 1);
+                lo += far.min(0);
+                hi += far.max(0);
+                axes.push((stride.abs(), n as i128));
+            }
+        }
+        axes.sort_by(|a, b| b.cmp(a));
+        // No gaps: from the innermost axis out, each step is within what is covered so far.
+        let mut covered = size;
+        let mut gapless = true;
+        for &(stride, n) in axes.iter().rev() {
+            gapless &= stride <= covered;
+            covered += stride * (n - 1);
+        }
+        if empty {
+            hi = lo;
+        }
+        Extent { shape: view.shape.clone(), elem: view.elem, lo, hi, gapless, axes }
+    }
+
+    /// Whether the byte at `offset` is in an element.
+    fn holds(&self, offset: i128) -> bool {
+        if offset < self.lo || offset >= self.hi {
+            return false;
+        }
+        let mut budget = 10_000;
+        self.gapless || reaches(&self.axes, offset - self.lo, self.elem.size() as i128, &mut budget)
+    }
+}
+
+/// Whether `offset` is a sum of steps and less than `size`. Axes that overlap make this a search; it
+/// gives up after a while and then says yes, since a false report is worse than none.
+fn reaches(axes: &[(i128, i128)], offset: i128, size: i128, budget: &mut u32) -> bool {
+    let Some((&(stride, n), rest)) = axes.split_first() else { return offset < size };
+    let inner: i128 = rest.iter().map(|&(s, n)| s * (n - 1)).sum::<i128>() + size;
+    let most = (offset / stride).min(n - 1);
+    let least = ((offset - inner) / stride + i128::from(offset >= inner)).max(0);
+    for i in (least..=most).rev() {
+        *budget = budget.saturating_sub(1);
+        if *budget == 0 || reaches(rest, offset - i * stride, size, budget) {
+            return true;
+        }
+    }
+    false
+}
