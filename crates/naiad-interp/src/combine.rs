@@ -127,7 +127,8 @@ fn slice(tile: &Tile, ty: Scalar, whole: &Shape, part: &Shape, start: usize) -> 
         Tile::Uniform(image) => Tile::Uniform(*image),
         Tile::Affine(a) => {
             let mut a = a.clone();
-            a.base += a.steps[1] * start as i64;
+            // The sum is a lane's number; the product alone may be none.
+            a.base = a.base.wrapping_add(a.steps[1].wrapping_mul(start as i64));
             for (d, step) in a.steps.iter_mut().enumerate() {
                 if part.dim(d) == 1 {
                     *step = 0;

@@ -119,7 +119,7 @@ fn reshape_strides(from: &Shape, strides: &[i64], to: &Shape) -> Option<Steps> {
                 j2 += 1;
             }
         }
-        let even = old[i..i2].windows(2).all(|w| w[0].1 == w[1].1 * w[1].0 as i64);
+        let even = old[i..i2].windows(2).all(|w| Some(w[0].1) == w[1].1.checked_mul(w[1].0 as i64));
         if !even {
             return None;
         }
@@ -127,7 +127,8 @@ fn reshape_strides(from: &Shape, strides: &[i64], to: &Shape) -> Option<Steps> {
         for d in (j..j2).rev() {
             if new[d] > 1 {
                 out[d] = step;
-                step *= new[d] as i64;
+                // Past the group's first axis this is no axis's step, and may be anything.
+                step = step.wrapping_mul(new[d] as i64);
             }
         }
         (i, j) = (i2, j2);
