@@ -227,7 +227,11 @@ fn main() {
         ("million", tiny(), [1 << 20, 1, 1]),
     ];
     println!("{:12} {:>12} {:>12} {:>12}", "kernel", "1 thread", "2 threads", "naive");
+    let only = std::env::args().nth(1);
     for (name, func, grid) in &kernels {
+        if only.as_ref().is_some_and(|o| !name.starts_with(o.as_str())) {
+            continue;
+        }
         let mut best = [f64::INFINITY; 3];
         for (slot, (threads, naive)) in best.iter_mut().zip([(1, false), (2, false), (2, true)]) {
             for _ in 0..5 {
