@@ -225,6 +225,9 @@ fn main() {
         ("gather", gather(), [1024, 1, 1]),
         ("matmul", matmul(), [16, 16, 1]),
         ("million", tiny(), [1 << 20, 1, 1]),
+        ("one", tiny(), [1, 1, 1]),
+        ("four rows", bias(), [4, 1, 1]),
+        ("100 rows", bias(), [100, 1, 1]),
     ];
     println!("{:12} {:>12} {:>12} {:>12}", "kernel", "1 thread", "2 threads", "naive");
     let only = std::env::args().nth(1);
@@ -234,7 +237,7 @@ fn main() {
         }
         let mut best = [f64::INFINITY; 3];
         for (slot, (threads, naive)) in best.iter_mut().zip([(1, false), (2, false), (2, true)]) {
-            for _ in 0..5 {
+            for _ in 0..if std::env::var_os("REP").is_some() { if naive { 0 } else { 300 } } else { 5 } {
                 let options = LaunchOptions { policy: PolicyKind::Plain, naive, threads, interrupt: None };
                 let args = [tensor("x", &mut x), tensor("y", &mut y), Arg::Scalar(1000)];
                 let start = Instant::now();
@@ -243,6 +246,6 @@ fn main() {
                 *slot = slot.min(start.elapsed().as_secs_f64() * 1e3);
             }
         }
-        println!("{name:12} {:>9.2} ms {:>9.2} ms {:>9.2} ms", best[0], best[1], best[2]);
+        println!("{name:12} {:>9.3} ms {:>9.3} ms {:>9.3} ms", best[0], best[1], best[2]);
     }
 }

@@ -40,6 +40,18 @@ impl Target<'_> {
     }
 }
 
+/// The address of an access to one element that is inside and not masked off.
+fn single(cx: &Context<'_>, t: &Target<'_>, access: Access) -> Option<*mut u8> {
+    if cx.naive || !matches!(t.mask, None | Some(Tile::Uniform(_))) {
+        return None;
+    }
+    let address = t.addresses.uniform()? as i64;
+    let (lo, hi) = (i128::from(address), i128::from(address) + t.elem.size() as i128);
+    let tensor = cx.memory.find(t.origin, lo, hi, access.writes())?;
+    let clear = !cx.views || owner(cx, t.origin, tensor).surely_in_view(lo, hi);
+    (clear && (tensor.writable || !access.writes())).then_some(address as usize as *mut u8)
+}
+
 /// An access that is one strided block inside one tensor.
 struct Block {
     steps: Affine,
@@ -88,6 +100,11 @@ pub fn load(cx: &Context<'_>, t: &Target<'_>, other: Option<&Tile>) -> Result<Ti
         return Ok(other.clone());
     }
     let size = t.elem.size();
+    if let Some(at) = single(cx, t, Access::Load) {
+        // SAFETY: the element lies in a storage.
+        let image = unsafe { read_image(at, size) };
+        return Ok(Tile::Uniform(if t.elem.is_bool() { u64::from(image != 0) } else { image }));
+    }
     let Some(b) = block(cx, t, Access::Load) else { return load_lanes(cx, t, other) };
     if b.whole {
         return Ok(load_whole(t, &b));
@@ -114,11 +131,6 @@ pub fn load(cx: &Context<'_>, t: &Target<'_>, other: Option<&Tile>) -> Result<Ti
 /// A load of every lane: axes along which the address stays are read once.
 fn load_whole(t: &Target<'_>, b: &Block) -> Tile {
     let size = t.elem.size();
-    if b.steps.is_constant() {
-        // SAFETY: the block lies in a storage.
-        let image = unsafe { read_image(b.address as *const u8, size) };
-        return Tile::Uniform(if t.elem.is_bool() { u64::from(image != 0) } else { image });
-    }
     let mut strides: SmallVec<[i32; 4]> = SmallVec::from_elem(0, t.shape.rank());
     let mut numel = 1;
     for (d, n) in t.shape.dims().enumerate().rev() {
@@ -155,6 +167,13 @@ pub fn store(cx: &Context<'_>, t: &Target<'_>, value: &Tile) -> Result<(), Fault
         return Ok(());
     }
     let size = t.elem.size();
+    if t.shape.is_scalar()
+        && let (Some(image), Some(at)) = (value.uniform(), single(cx, t, Access::Store))
+    {
+        // SAFETY: the element lies in a storage that may be written.
+        unsafe { write_image(at, size, image) };
+        return Ok(());
+    }
     let Some(b) = block(cx, t, Access::Store) else { return store_lanes(cx, t, value) };
     let image;
     let dense;

@@ -10,7 +10,7 @@ use crate::loops::{self, Loop};
 use crate::tile::stored;
 use naiad_ir::scalar::{BinaryFn, Rounding};
 use naiad_ir::tile::{Tile as TileIr, TileOp};
-use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Value};
+use naiad_ir::{Block, Effects, Function, Inst, OpInfo, Scalar, Value};
 
 /// What an op was looked up to.
 #[derive(Copy, Clone)]
@@ -51,6 +51,7 @@ pub struct Code<'a> {
     register: Vec<u32>,
     deaths: Vec<Deaths>,
     prepared: Vec<Prepared>,
+    cost: Vec<u32>,
 }
 
 impl<'a> Code<'a> {
@@ -78,8 +79,12 @@ impl<'a> Code<'a> {
             register: assign.register,
             deaths: assign.deaths,
             prepared: vec![Prepared::Nothing; func.num_insts()],
+            cost: vec![0; func.num_insts()],
         };
-        func.walk(&mut |inst| code.prepared[inst.index()] = code.prepare(func.op(inst)));
+        func.walk(&mut |inst| {
+            code.prepared[inst.index()] = code.prepare(func.op(inst));
+            code.cost[inst.index()] = code.estimate(inst);
+        });
         code
     }
 
@@ -101,8 +106,26 @@ impl<'a> Code<'a> {
         &self.deaths[inst.index()].end
     }
 
-    pub fn prepared(&self, inst: Inst) -> Prepared {
-        self.prepared[inst.index()]
+    pub fn prepared(&self, inst: Inst) -> &Prepared {
+        &self.prepared[inst.index()]
+    }
+
+    /// About how long an op takes, in half nanoseconds.
+    pub fn cost(&self, inst: Inst) -> u32 {
+        self.cost[inst.index()]
+    }
+
+    fn estimate(&self, inst: Inst) -> u32 {
+        let func = self.func;
+        let mut lanes = func.results(inst).iter().map(|&r| func.ty(r).shape.numel()).sum::<usize>();
+        let op = func.op(inst);
+        if let TileOp::Dot { a, .. } = op {
+            let shape = func.ty(*a).shape;
+            lanes *= shape.dim(shape.rank() - 1) / 8 + 1;
+        } else if op.effects() != Effects::Pure || matches!(op, TileOp::Reduce { .. }) {
+            op.each_value(&mut |v| lanes = lanes.max(func.ty(v).shape.numel()));
+        }
+        100 + lanes as u32
     }
 
     pub fn scalar(&self, value: Value) -> Scalar {

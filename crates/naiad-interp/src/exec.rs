@@ -15,7 +15,7 @@ use crate::atomics::{self, Update};
 use crate::code::Code;
 use crate::fault::{Fault, Findings, Site};
 use crate::memory::{Memory, Origin};
-use crate::ops::{self, Env, Read, Reg};
+use crate::ops::{self, Env, Read, Reg, Results};
 use crate::policy::Policy;
 use crate::region::signed;
 use crate::tile::{Tile, number};
@@ -103,6 +103,12 @@ pub enum Pause {
 pub struct Exec<'a, P: Policy> {
     shared: &'a Shared<'a>,
     ops: u32,
+    /// About how long all ops so far took, see [`Code::cost`].
+    pub cost: u64,
+    /// Programs pause where the cost passes this.
+    pub budget: u64,
+    /// Where ops put what they give; empty between them.
+    results: Results,
     policy: std::marker::PhantomData<P>,
 }
 
@@ -134,7 +140,7 @@ impl<L> Read for Regs<'_, '_, L> {
 
 impl<'a, P: Policy> Exec<'a, P> {
     pub fn new(shared: &'a Shared<'a>) -> Exec<'a, P> {
-        Exec { shared, ops: 0, policy: std::marker::PhantomData }
+        Exec { shared, ops: 0, cost: 0, budget: u64::MAX, results: Results::new(), policy: std::marker::PhantomData }
     }
 
     /// Sets a program to the kernel's start. One that has ended may be used again.
@@ -184,9 +190,13 @@ impl<'a, P: Policy> Exec<'a, P> {
                 return Ok(Pause::Finished);
             };
             frame.next += 1;
+            self.cost += u64::from(self.shared.code.cost(inst));
             if self.step(p, inst)? {
                 let stuck = p.repeats || p.spins > PATIENCE;
                 return Ok(Pause::Waiting { stuck, wrote: p.traffic.writes != writes });
+            }
+            if self.cost > self.budget {
+                return Ok(Pause::Waiting { stuck: false, wrote: true });
             }
         }
     }
@@ -299,14 +309,18 @@ impl<'a, P: Policy> Exec<'a, P> {
                     naive: shared.naive,
                     stopped: &stopped,
                 };
-                let results = ops::evaluate(&env, inst, &Regs { code, regs: &p.regs })?;
+                self.results.clear();
+                ops::evaluate(&env, inst, &Regs { code, regs: &p.regs }, &mut self.results)?;
                 let lanes = lanes::<P>(code, p, op);
                 kill(p, code.dies_at_begin(inst));
-                for (&value, reg) in code.func.results(inst).iter().zip(results) {
+                for (&value, reg) in code.func.results(inst).iter().zip(&mut self.results) {
                     if let Some(target) = code.target(value) {
-                        p.regs[target] = Val { reg, lanes: lanes.clone() };
+                        let val = &mut p.regs[target];
+                        std::mem::swap(&mut val.reg, reg);
+                        val.lanes = lanes.clone();
                     }
                 }
+                self.results.clear();
                 Ok(false)
             }
         }
@@ -478,7 +492,11 @@ fn all<P: Policy>(code: &Code<'_>, p: &Program<P>, values: &[Value]) -> Vals<P> 
 
 fn kill<P: Policy>(p: &mut Program<P>, registers: &[u32]) {
     for &register in registers {
-        p.regs[register as usize].reg.tile = Tile::Uniform(0);
+        let tile = &mut p.regs[register as usize].reg.tile;
+        // An image holds no memory, and writing the whole register costs more than this test.
+        if tile.uniform().is_none() {
+            *tile = Tile::Uniform(0);
+        }
     }
 }
 

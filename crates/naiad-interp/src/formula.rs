@@ -4,7 +4,7 @@
 //! computed one by one. Sums are formed exactly, in 128 bits; a result of which any lane leaves the
 //! type is not a formula, since that lane wraps.
 
-use crate::tile::{Affine, Rect, Steps, Tile, rect};
+use crate::tile::{Affine, Rect, Steps, Tile, number, rect};
 use naiad_ir::scalar::{BinaryFn, Predicate, UnaryFn};
 use naiad_ir::{Scalar, Shape};
 use smallvec::SmallVec;
@@ -191,6 +191,11 @@ pub fn cast(from: Scalar, to: Scalar, x: &Tile, shape: &Shape) -> Option<Tile> {
 
 /// Addresses moved by offsets counted in elements of `size` bytes.
 pub fn pointer_add(x: &Tile, by: &Tile, offset_ty: Scalar, size: usize, shape: &Shape) -> Option<Tile> {
+    if let (&Tile::Uniform(address), &Tile::Uniform(image)) = (x, by) {
+        // Addresses wrap in 64 bits, as the loop has it.
+        let by = number(offset_ty, image) as u64;
+        return Some(Tile::Uniform(address.wrapping_add(by.wrapping_mul(size as u64))));
+    }
     let a = Affine::of(x, Scalar::I64, shape)?;
     let b = if exact(offset_ty) {
         Affine::of(by, offset_ty, shape)?

@@ -63,8 +63,11 @@ impl Env<'_> {
     }
 }
 
-/// The results of an op that touches no memory and has no control flow in it.
-pub fn evaluate(env: &Env<'_>, inst: Inst, regs: &dyn Read) -> Result<Results, Fault> {
+/// Computes an op that touches no memory and has no control flow in it; `results` is empty and gets
+/// what it gives. (A value is some 60 bytes, so each move that can be left out counts.)
+pub fn evaluate<R: Read>(
+    env: &Env<'_>, inst: Inst, regs: &R, results: &mut Results,
+) -> Result<(), Fault> {
     let code = env.code;
     let func = code.func;
     let op = func.op(inst);
@@ -75,7 +78,7 @@ pub fn evaluate(env: &Env<'_>, inst: Inst, regs: &dyn Read) -> Result<Results, F
     let out = func.results(inst).first().map_or(Shape::SCALAR, |&v| env.shape(v));
     let operand = |v: Value| In { tile: tile(v), ty: ty(v) };
     let looped = |ins: &[In<'_>], ty: Scalar| match code.prepared(inst) {
-        Prepared::Loop(f) => Ok(engine::map(f, ins, ty, &out)),
+        Prepared::Loop(f) => Ok(engine::map(*f, ins, ty, &out)),
         _ => Err(internal(op)),
     };
     let result: Reg = match op {
@@ -118,7 +121,10 @@ pub fn evaluate(env: &Env<'_>, inst: Inst, regs: &dyn Read) -> Result<Results, F
         },
         TileOp::Split { src } => {
             let half = |i| moved(regs.reg(*src), shapes::split(tile(*src), ty(*src), &shape(*src), i));
-            return Ok(finish(env, inst, smallvec![half(0), half(1)]));
+            results.push(half(0));
+            results.push(half(1));
+            finish(env, inst, results);
+            return Ok(());
         }
         TileOp::Unary { f, x } => match formula::unary(*f, ty(*x), tile(*x), &out) {
             Some(tile) => tile.into(),
@@ -149,7 +155,7 @@ pub fn evaluate(env: &Env<'_>, inst: Inst, regs: &dyn Read) -> Result<Results, F
         TileOp::Cast { src, to, .. } => match formula::cast(ty(*src), *to, tile(*src), &out) {
             Some(tile) => tile.into(),
             None => match code.prepared(inst) {
-                Prepared::Cast(how) => engine::cast(how, operand(*src), *to, &out).into(),
+                Prepared::Cast(how) => engine::cast(*how, operand(*src), *to, &out).into(),
                 _ => return Err(internal(op)),
             },
         },
@@ -164,12 +170,12 @@ pub fn evaluate(env: &Env<'_>, inst: Inst, regs: &dyn Read) -> Result<Results, F
                 (Some(tile), _) => Reg { tile, origin },
                 (None, Prepared::Pointer { widen, add }) => {
                     let offsets = match widen {
-                        Some(f) => engine::map(f, &[operand(*offset)], Scalar::I64, &out),
+                        Some(f) => engine::map(*f, &[operand(*offset)], Scalar::I64, &out),
                         None => tile(*offset).clone(),
                     };
                     let size = Tile::Uniform(size as u64);
                     let ins = [tile(*ptr), &offsets, &size].map(|tile| In { tile, ty: Scalar::I64 });
-                    Reg { tile: engine::map(add, &ins, Scalar::I64, &out), origin }
+                    Reg { tile: engine::map(*add, &ins, Scalar::I64, &out), origin }
                 }
                 (None, _) => return Err(internal(op)),
             }
@@ -179,16 +185,17 @@ pub fn evaluate(env: &Env<'_>, inst: Inst, regs: &dyn Read) -> Result<Results, F
             dot::dot(&a, &b, acc.map(tile), *to, &out).into()
         }
         TileOp::Reduce { inputs, axis, body } | TileOp::Scan { inputs, axis, body, .. } => {
-            let Prepared::Combine(how) = code.prepared(inst) else { return Err(internal(op)) };
+            let &Prepared::Combine(how) = code.prepared(inst) else { return Err(internal(op)) };
             let Some(&first) = inputs.first() else { return Err(internal(op)) };
             let ins: SmallVec<[Reg; 2]> = inputs.iter().map(|&v| regs.reg(v).clone()).collect();
             let types: SmallVec<[Scalar; 2]> = inputs.iter().map(|&v| ty(v)).collect();
             let job = combine::Job { env: Env { lift: None, ..*env }, body: *body, types, shape: shape(first), axis: *axis };
-            let results = match (op, how) {
+            *results = match (op, how) {
                 (TileOp::Scan { reverse, .. }, how) => combine::scan(&job, how, ins, *reverse)?,
                 (_, how) => combine::reduce(&job, how, ins)?,
             };
-            return Ok(finish(env, inst, results));
+            finish(env, inst, results);
+            return Ok(());
         }
         TileOp::Hint { src, .. } => regs.reg(*src).clone(),
         TileOp::Load { .. }
@@ -204,11 +211,13 @@ pub fn evaluate(env: &Env<'_>, inst: Inst, regs: &dyn Read) -> Result<Results, F
         | TileOp::Condition { .. }
         | TileOp::Return {} => return Err(internal(op)),
     };
-    Ok(finish(env, inst, smallvec![result]))
+    results.push(result);
+    finish(env, inst, results);
+    Ok(())
 }
 
 /// In naive mode every tile is written out at once.
-pub fn finish(env: &Env<'_>, inst: Inst, mut results: Results) -> Results {
+fn finish(env: &Env<'_>, inst: Inst, results: &mut Results) {
     if env.naive {
         for (reg, &value) in results.iter_mut().zip(env.code.func.results(inst)) {
             let shape = env.shape(value);
@@ -217,7 +226,6 @@ pub fn finish(env: &Env<'_>, inst: Inst, mut results: Results) -> Results {
             }
         }
     }
-    results
 }
 
 fn moved(from: &Reg, tile: Tile) -> Reg {
@@ -225,7 +233,7 @@ fn moved(from: &Reg, tile: Tile) -> Reg {
 }
 
 /// What pointers chosen from two tiles were made from.
-fn common(regs: &dyn Read, a: Value, b: Value) -> Origin {
+fn common<R: Read>(regs: &R, a: Value, b: Value) -> Origin {
     let (x, y) = (regs.reg(a).origin, regs.reg(b).origin);
     if x == y { x } else { Origin::Unknown }
 }

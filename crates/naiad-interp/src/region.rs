@@ -103,7 +103,11 @@ fn block(env: &Env<'_>, block_: Block, regs: &mut Regs<'_>) -> Result<(bool, Res
                     carried = block(env, *after, regs)?.1;
                 }
             }
-            _ => ops::evaluate(env, inst, regs)?,
+            _ => {
+                let mut results = Results::new();
+                ops::evaluate(env, inst, &*regs, &mut results)?;
+                results
+            }
         };
         regs.set(func.results(inst), results);
     }

@@ -28,6 +28,9 @@ use std::time::Duration;
 /// Bytes of free tiles that all threads together may keep.
 const POOL_BYTES: usize = 24 << 20;
 
+/// A launch of less than this, in half nanoseconds, is run by the calling thread alone.
+const INLINE: u64 = 200_000;
+
 /// A worker that has ended is never in the way of a deadlock.
 const ENDED: u64 = u64::MAX;
 
@@ -140,8 +143,16 @@ fn deadlock(code: &Code<'_>, waiting: &[(u64, [u32; 3], Option<Inst>)]) -> Fault
 /// Runs all programs of the grid.
 pub fn run<P: Policy>(shared: &Shared<'_>, board: &Board<'_>) {
     let workers = board.stuck.len();
-    if workers == 1 {
-        return Worker::<P>::new(shared, board, 0).run();
+    let mut first = Worker::<P>::new(shared, board, 0);
+    // One program, or the start of it, shows whether the grid is worth the start of threads.
+    first.exec.budget = INLINE;
+    first.work(1);
+    first.exec.budget = u64::MAX;
+    if workers == 1 || first.exec.cost.saturating_mul(board.total) < INLINE {
+        for other in &board.stuck[1..] {
+            other.store(ENDED, SeqCst);
+        }
+        return first.run();
     }
     std::thread::scope(|scope| {
         for id in 1..workers {
@@ -151,7 +162,7 @@ pub fn run<P: Policy>(shared: &Shared<'_>, board: &Board<'_>) {
                 board.stuck[id].store(ENDED, SeqCst);
             }
         }
-        Worker::<P>::new(shared, board, 0).run();
+        first.run();
     });
 }
 
@@ -173,7 +184,11 @@ impl<'a, P: Policy> Worker<'a, P> {
     }
 
     fn run(mut self) {
-        self.work();
+        if let Some(p) = self.parked.pop_back() {
+            self.resume(p);
+        }
+        self.work(u64::MAX);
+        self.rounds();
         if self.board.deadlocked.load(SeqCst) {
             let mut waiting = self.board.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             waiting.extend(self.parked.iter().map(|p| (p.number, p.coordinates, p.waits_at)));
@@ -186,14 +201,13 @@ impl<'a, P: Policy> Worker<'a, P> {
         board.stuck[id].store(ENDED, SeqCst);
     }
 
-    fn work(&mut self) {
-        while let Some(number) = self.next_number() {
+    /// Starts programs, at most so many, and runs them until they end or wait.
+    fn work(&mut self, most: u64) {
+        for _ in 0..most {
+            let Some(number) = self.next_number() else { return };
             if self.board.stopped(number) {
-                // Programs of lower numbers go on, since theirs may be the fault to report.
-                if self.board.interrupted() || self.board.deadlocked.load(SeqCst) {
-                    return;
-                }
-                break;
+                // Parked programs of lower numbers go on: theirs may be the fault to report.
+                return;
             }
             let mut p = self.spare.take().unwrap_or_default();
             self.exec.start(&mut p, number);
@@ -205,7 +219,6 @@ impl<'a, P: Policy> Worker<'a, P> {
                 }
             }
         }
-        self.rounds();
     }
 
     fn next_number(&mut self) -> Option<u64> {
