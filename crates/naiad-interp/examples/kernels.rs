@@ -45,8 +45,10 @@ impl Text {
         self.op(&format!("reduce inputs=[{x}] axis=0 {{\n ^(%a{n}: fp32, %b{n}: fp32):\n %c{n} = binary.{f} %a{n}, %b{n} : fp32\n yield values=[%c{n}]\n }}"), "fp32")
     }
     fn kernel(self, name: &str) -> Function<Tile> {
-        let text = format!("tile @{name}(%x x: *fp32, %y y: *fp32, %n n: i32) {{\n{}  return\n}}", self.0);
-        naiad_ir::text::parse(&Source::new("<bench>", text.clone())).unwrap_or_else(|d| panic!("{}\n{text}", d.message))
+        let text =
+            format!("tile @{name}(%x x: *fp32, %y y: *fp32, %n n: i32) {{\n{}  return\n}}", self.0);
+        naiad_ir::text::parse(&Source::new("<bench>", text.clone()))
+            .unwrap_or_else(|d| panic!("{}\n{text}", d.message))
     }
 }
 
@@ -89,7 +91,8 @@ fn gelu() -> Function<Tile> {
     let m = t.mask(N);
     let (x, y) = (t.row("%x", &pid, N), t.row("%y", &pid, N));
     let v = t.op(&format!("load {x} mask={m}"), ROW);
-    let (half, root, one) = (t.float(0.5, N), t.float(std::f64::consts::FRAC_1_SQRT_2, N), t.float(1.0, N));
+    let (half, root, one) =
+        (t.float(0.5, N), t.float(std::f64::consts::FRAC_1_SQRT_2, N), t.float(1.0, N));
     let a = t.op(&format!("binary.mul {v}, {root}"), ROW);
     let e = t.op(&format!("unary.erf {a}"), ROW);
     let p = t.op(&format!("binary.add {e}, {one}"), ROW);
@@ -137,7 +140,8 @@ fn tile_pointers(t: &mut Text, base: &str, row: &str, col: &str, edge: usize) ->
     let rows = t.op(&format!("broadcast {rows} shape=({edge},{edge})"), &square);
     let cols = t.op(&format!("broadcast {cols} shape=({edge},{edge})"), &square);
     let offsets = t.op(&format!("binary.add {rows}, {cols}"), &square);
-    let base = t.op(&format!("splat {base} shape=({edge},{edge})"), &format!("<{edge}x{edge}x*fp32>"));
+    let base =
+        t.op(&format!("splat {base} shape=({edge},{edge})"), &format!("<{edge}x{edge}x*fp32>"));
     t.op(&format!("ptr_add {base}, {offsets}"), &format!("<{edge}x{edge}x*fp32>"))
 }
 
@@ -145,7 +149,10 @@ fn transpose() -> Function<Tile> {
     let mut t = Text::default();
     let (i, j) = (t.op("program_id axis=0", "i32"), t.op("program_id axis=1", "i32"));
     let edge = t.op("const value=32:i32", "i32");
-    let (i, j) = (t.op(&format!("binary.mul {i}, {edge}"), "i32"), t.op(&format!("binary.mul {j}, {edge}"), "i32"));
+    let (i, j) = (
+        t.op(&format!("binary.mul {i}, {edge}"), "i32"),
+        t.op(&format!("binary.mul {j}, {edge}"), "i32"),
+    );
     let x = tile_pointers(&mut t, "%x", &i, &j, 32);
     let y = tile_pointers(&mut t, "%y", &j, &i, 32);
     let v = t.op(&format!("load {x}"), "<32x32xfp32>");
@@ -160,7 +167,10 @@ fn matmul() -> Function<Tile> {
     let edge = t.op("const value=64:i32", "i32");
     let zero = t.op("const value=0:i32", "i32");
     let n = t.op("const value=1024:i32", "i32");
-    let (i, j) = (t.op(&format!("binary.mul {i}, {edge}"), "i32"), t.op(&format!("binary.mul {j}, {edge}"), "i32"));
+    let (i, j) = (
+        t.op(&format!("binary.mul {i}, {edge}"), "i32"),
+        t.op(&format!("binary.mul {j}, {edge}"), "i32"),
+    );
     let start = t.op("const value=0.0:fp32", "fp32");
     let start = t.op(&format!("splat {start} shape=(64,64)"), "<64x64xfp32>");
     let mut b = Text(String::new(), 1000);
@@ -209,7 +219,13 @@ fn gather() -> Function<Tile> {
 fn tensor(name: &str, data: &mut [f32]) -> Arg {
     let range = data.as_mut_ptr_range();
     let (address, end) = (range.start as usize, range.end as usize);
-    Arg::Tensor(TensorArg { name: name.to_string(), address, storage: address..end, view: None, writable: true })
+    Arg::Tensor(TensorArg {
+        name: name.to_string(),
+        address,
+        storage: address..end,
+        view: None,
+        writable: true,
+    })
 }
 
 #[allow(clippy::print_stdout, reason = "printing is what this program is for")]
@@ -237,12 +253,14 @@ fn main() {
         }
         let mut best = [f64::INFINITY; 3];
         for (slot, (threads, naive)) in best.iter_mut().zip([(1, false), (2, false), (2, true)]) {
-            for _ in 0..if std::env::var_os("REP").is_some() { if naive { 0 } else { 300 } } else { 5 } {
-                let options = LaunchOptions { policy: PolicyKind::Plain, naive, threads, interrupt: None };
+            for _ in 0..5 {
+                let options =
+                    LaunchOptions { policy: PolicyKind::Plain, naive, threads, interrupt: None };
                 let args = [tensor("x", &mut x), tensor("y", &mut y), Arg::Scalar(1000)];
                 let start = Instant::now();
                 // SAFETY: both vectors outlive the call.
-                unsafe { launch(func, *grid, &args, &options) }.unwrap_or_else(|d| panic!("{}", d.message));
+                unsafe { launch(func, *grid, &args, &options) }
+                    .unwrap_or_else(|d| panic!("{}", d.message));
                 *slot = slot.min(start.elapsed().as_secs_f64() * 1e3);
             }
         }

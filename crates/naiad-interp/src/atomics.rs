@@ -22,7 +22,12 @@ pub enum Update<'a> {
 }
 
 /// The old lanes, and whether any element is another than before.
-pub fn update(cx: &Context<'_>, t: &Target<'_>, how: Update<'_>, value: &Tile) -> Result<(Tile, bool), Fault> {
+pub fn update(
+    cx: &Context<'_>,
+    t: &Target<'_>,
+    how: Update<'_>,
+    value: &Tile,
+) -> Result<(Tile, bool), Fault> {
     let (ty, size, numel) = (t.elem, t.elem.size(), t.shape.numel());
     let mut changed = false;
     let slab = Slab::new(numel * size);
@@ -46,10 +51,17 @@ pub fn update(cx: &Context<'_>, t: &Target<'_>, how: Update<'_>, value: &Tile) -
             }
             let value = chunk.value(i, size);
             // SAFETY: the expected lanes are as many as the access's.
-            let wanted = expected.as_ref().map(|e| unsafe { read_image(e.at(size).add(lane * size), size) });
+            let wanted =
+                expected.as_ref().map(|e| unsafe { read_image(e.at(size).add(lane * size), size) });
             let next = |old| match how {
                 Update::Rmw(f) => combine(f, ty, old, value),
-                Update::Cas(_) => if Some(old) == wanted { value } else { old },
+                Update::Cas(_) => {
+                    if Some(old) == wanted {
+                        value
+                    } else {
+                        old
+                    }
+                }
             };
             // SAFETY: the cursor found the element in a storage that may be written, and it is
             // aligned; the slab has an element for each lane.
@@ -89,17 +101,27 @@ unsafe fn fetch(at: *mut u8, size: usize, f: impl Fn(u64) -> u64) -> u64 {
 
 fn combine(f: AtomicOp, ty: Scalar, old: u64, value: u64) -> u64 {
     let image = match f {
-        AtomicOp::Add if ty == Scalar::F64 => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
+        AtomicOp::Add if ty == Scalar::F64 => {
+            (f64::from_bits(old) + f64::from_bits(value)).to_bits()
+        }
         AtomicOp::Add if ty.is_float() => {
             let of = |image| f32::from_bits(widened(ty, image) as u32);
             narrowed(ty, u64::from((of(old) + of(value)).to_bits()))
         }
         AtomicOp::Add => old.wrapping_add(value),
         AtomicOp::Max => {
-            if before(ty, old, value) { value } else { old }
+            if before(ty, old, value) {
+                value
+            } else {
+                old
+            }
         }
         AtomicOp::Min => {
-            if before(ty, value, old) { value } else { old }
+            if before(ty, value, old) {
+                value
+            } else {
+                old
+            }
         }
         AtomicOp::And => old & value,
         AtomicOp::Or => old | value,

@@ -21,18 +21,19 @@ use std::sync::OnceLock;
 pub enum Cast {
     /// The loop goes from the compute type of the source to that of the target.
     Loop(Loop),
-    Lanes { from: Scalar, to: Scalar, rounding: Rounding },
+    Lanes {
+        from: Scalar,
+        to: Scalar,
+        rounding: Rounding,
+    },
 }
 
 pub fn cast(from: Scalar, to: Scalar, rounding: Rounding, wide: bool) -> Cast {
     let narrow = is_narrow(to);
-    let rounds_to_fp32 = match from {
-        Scalar::F64 => true,
-        Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 => true,
-        _ => false,
-    };
+    let rounds_to_fp32 =
+        matches!(from, Scalar::F64 | Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64);
     let narrowing = to.is_float() && rounding != Rounding::Nearest;
-    if narrow && rounds_to_fp32 || narrowing {
+    if (narrow && rounds_to_fp32) || narrowing {
         return Cast::Lanes { from, to, rounding };
     }
     Cast::Loop(pair(from.compute_type(), to.compute_type(), wide))
@@ -208,7 +209,8 @@ pub unsafe fn narrow(ty: Scalar, src: *const f32, dst: *mut u8, n: usize) {
                 let bits = x.to_bits();
                 let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
                 let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
-                *o = bf16::from_bits((if is_nan { bits | 0x40_0000 } else { rounded } >> 16) as u16);
+                *o =
+                    bf16::from_bits((if is_nan { bits | 0x40_0000 } else { rounded } >> 16) as u16);
             }
         }
         _ => {
@@ -245,8 +247,8 @@ mod tests {
     #[test]
     fn loops_agree_with_cast_bits() {
         let mut images: Vec<u64> = (0..=0xffff).collect();
-        images.extend((0..=0xffff_u64).map(|x| x << 16 | x * 7 & 0xffff));
-        images.extend((0..=0xffff_u64).map(|x| x << 48 | x << 20 | 0x1000_0000 | x));
+        images.extend((0..=0xffff_u64).map(|x| (x << 16) | ((x * 7) & 0xffff)));
+        images.extend((0..=0xffff_u64).map(|x| (x << 48) | (x << 20) | 0x1000_0000 | x));
         for &ty in Scalar::ALL {
             if !is_narrow(ty) {
                 continue;
@@ -269,7 +271,9 @@ mod tests {
         }
         for &from in Scalar::ALL {
             for &to in Scalar::ALL {
-                let Cast::Loop(f) = cast(from, to, Rounding::Nearest, crate::loops::wide()) else { continue };
+                let Cast::Loop(f) = cast(from, to, Rounding::Nearest, crate::loops::wide()) else {
+                    continue;
+                };
                 if is_narrow(from) || is_narrow(to) {
                     continue;
                 }

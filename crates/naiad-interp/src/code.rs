@@ -19,7 +19,10 @@ pub enum Prepared {
     Loop(Loop),
     Cast(Cast),
     /// Offsets are brought to i64 first, unless they are.
-    Pointer { widen: Option<Loop>, add: Loop },
+    Pointer {
+        widen: Option<Loop>,
+        add: Loop,
+    },
     Combine(Combine),
 }
 

@@ -76,14 +76,18 @@ fn shape_of(dims: &[usize]) -> Shape {
 fn unless_scalar(tile: Tile, ty: Scalar, shape: &Shape) -> Tile {
     match tile {
         // SAFETY: a tile has at least one lane.
-        Tile::Dense(d) if shape.is_scalar() => Tile::Uniform(unsafe { read_image(d.at(ty.size()), ty.size()) }),
+        Tile::Dense(d) if shape.is_scalar() => {
+            Tile::Uniform(unsafe { read_image(d.at(ty.size()), ty.size()) })
+        }
         tile => tile,
     }
 }
 
 pub fn reduce(job: &Job<'_>, how: Combine, inputs: SmallVec<[Reg; 2]>) -> Result<Results, Fault> {
     let to = job.shape.without(job.axis);
-    if let (Combine::Function { f, .. }, [input], &[ty]) = (how, inputs.as_slice(), job.types.as_slice()) {
+    if let (Combine::Function { f, .. }, [input], &[ty]) =
+        (how, inputs.as_slice(), job.types.as_slice())
+    {
         let tile = reduce_function(job, f, &input.tile, ty);
         return Ok(smallvec![Reg::from(unless_scalar(tile, ty, &to))]);
     }
@@ -196,8 +200,15 @@ unsafe fn apply(f: Loop, ty: Scalar, a: *const u8, b: *const u8, out: *mut u8, n
     }
 }
 
-pub fn scan(job: &Job<'_>, how: Combine, inputs: SmallVec<[Reg; 2]>, reverse: bool) -> Result<Results, Fault> {
-    if let (Combine::Function { f, row }, [input], &[ty]) = (how, inputs.as_slice(), job.types.as_slice()) {
+pub fn scan(
+    job: &Job<'_>,
+    how: Combine,
+    inputs: SmallVec<[Reg; 2]>,
+    reverse: bool,
+) -> Result<Results, Fault> {
+    if let (Combine::Function { f, row }, [input], &[ty]) =
+        (how, inputs.as_slice(), job.types.as_slice())
+    {
         return Ok(smallvec![Reg::from(scan_function(job, f, row, &input.tile, ty, reverse))]);
     }
     let parts = job.folded(&inputs);
@@ -213,7 +224,14 @@ pub fn scan(job: &Job<'_>, how: Combine, inputs: SmallVec<[Reg; 2]>, reverse: bo
     Ok(parts)
 }
 
-fn scan_function(job: &Job<'_>, f: Loop, along: Loop, input: &Tile, ty: Scalar, reverse: bool) -> Tile {
+fn scan_function(
+    job: &Job<'_>,
+    f: Loop,
+    along: Loop,
+    input: &Tile,
+    ty: Scalar,
+    reverse: bool,
+) -> Tile {
     let (outer, n, inner) = (job.outer(), job.n(), job.inner());
     let size = ty.size();
     let src = input.dense(ty, &job.shape);
@@ -255,10 +273,15 @@ fn scan_tiles(job: &Job<'_>, parts: Results, reverse: bool) -> Result<Results, F
         let lanes = shape_of(&[outer, blocks, half, inner]);
         let block = (2 * half * inner) as i32;
         let strides = |along: i32| smallvec![(n * inner) as i32, block, along, 1];
-        let (last, later) = if reverse { (half * inner, 0) } else { ((half - 1) * inner, half * inner) };
+        let (last, later) =
+            if reverse { (half * inner, 0) } else { ((half - 1) * inner, half * inner) };
         let view = |offset: usize, along: i32| -> Results {
             let piece = |(slab, reg): (&Slab, &Reg)| Reg {
-                tile: Tile::Dense(Dense::new(slab.clone()).view(offset as u32, strides(along), &lanes)),
+                tile: Tile::Dense(Dense::new(slab.clone()).view(
+                    offset as u32,
+                    strides(along),
+                    &lanes,
+                )),
                 origin: reg.origin,
             };
             slabs.iter().zip(&parts).map(piece).collect()
@@ -287,7 +310,8 @@ fn scan_tiles(job: &Job<'_>, parts: Results, reverse: bool) -> Result<Results, F
         }
         half *= 2;
     }
-    let done = |(slab, reg): (Slab, Reg)| Reg { tile: Tile::Dense(Dense::new(slab)), origin: reg.origin };
+    let done =
+        |(slab, reg): (Slab, Reg)| Reg { tile: Tile::Dense(Dense::new(slab)), origin: reg.origin };
     Ok(slabs.into_iter().zip(parts).map(done).collect())
 }
 
@@ -302,7 +326,9 @@ fn scan_elements(job: &Job<'_>, parts: &Results, reverse: bool) -> Result<Result
     let read = |at: usize| -> Results {
         let image = |((d, &ty), reg): ((&Dense, &Scalar), &Reg)| Reg {
             // SAFETY: a lane of the tile.
-            tile: Tile::Uniform(unsafe { read_image(d.at(ty.size()).add(at * ty.size()), ty.size()) }),
+            tile: Tile::Uniform(unsafe {
+                read_image(d.at(ty.size()).add(at * ty.size()), ty.size())
+            }),
             origin: reg.origin,
         };
         sources.iter().zip(&job.types).zip(parts).map(image).collect()
@@ -322,11 +348,14 @@ fn scan_elements(job: &Job<'_>, parts: &Results, reverse: bool) -> Result<Result
             };
             for ((slab, reg), &ty) in slabs.iter().zip(&combined).zip(&job.types) {
                 // SAFETY: a lane of the result.
-                unsafe { reg.tile.fill(ty, &Shape::SCALAR, 0, 1, slab.as_mut_ptr().add(at * ty.size())) };
+                unsafe {
+                    reg.tile.fill(ty, &Shape::SCALAR, 0, 1, slab.as_mut_ptr().add(at * ty.size()))
+                };
             }
             sum = Some(combined);
         }
     }
-    let done = |(slab, reg): (Slab, &Reg)| Reg { tile: Tile::Dense(Dense::new(slab)), origin: reg.origin };
+    let done =
+        |(slab, reg): (Slab, &Reg)| Reg { tile: Tile::Dense(Dense::new(slab)), origin: reg.origin };
     Ok(slabs.into_iter().zip(parts).map(done).collect())
 }

@@ -96,7 +96,10 @@ pub enum Pause {
     Finished,
     /// It waits; `stuck` if nothing but another program's write can help. `wrote` tells whether it
     /// changed memory since it was resumed.
-    Waiting { stuck: bool, wrote: bool },
+    Waiting {
+        stuck: bool,
+        wrote: bool,
+    },
     Stopped,
 }
 
@@ -140,7 +143,14 @@ impl<L> Read for Regs<'_, '_, L> {
 
 impl<'a, P: Policy> Exec<'a, P> {
     pub fn new(shared: &'a Shared<'a>) -> Exec<'a, P> {
-        Exec { shared, ops: 0, cost: 0, budget: u64::MAX, results: Results::new(), policy: std::marker::PhantomData }
+        Exec {
+            shared,
+            ops: 0,
+            cost: 0,
+            budget: u64::MAX,
+            results: Results::new(),
+            policy: std::marker::PhantomData,
+        }
     }
 
     /// Sets a program to the kernel's start. One that has ended may be used again.
@@ -349,7 +359,10 @@ impl<'a, P: Policy> Exec<'a, P> {
     fn set_round(&self, p: &mut Program<P>, at: i128, ty: Scalar, carried: Vals<P>) {
         let Some(block) = p.frames.last().map(|f| f.block) else { return };
         let params = self.shared.code.func.block_params(block);
-        let iv = Val { reg: Reg::from(Tile::Uniform(at as u64 & ty.mask())), lanes: P::Lanes::default() };
+        let iv = Val {
+            reg: Reg::from(Tile::Uniform(at as u64 & ty.mask())),
+            lanes: P::Lanes::default(),
+        };
         self.set(p, params, std::iter::once(iv).chain(carried).collect());
     }
 
@@ -389,7 +402,8 @@ impl<'a, P: Policy> Exec<'a, P> {
                 Ok(waits)
             }
             Kind::While => {
-                let Some(TileOp::While { before: test, .. }) = owner.map(|o| code.func.op(o)) else {
+                let Some(TileOp::While { before: test, .. }) = owner.map(|o| code.func.op(o))
+                else {
                     return Ok(false);
                 };
                 let new = state(&values);
@@ -452,7 +466,8 @@ impl<'a, P: Policy> Exec<'a, P> {
             TileOp::AtomicCas { ptr, compare, value, .. } => {
                 let (pointers, _, elem, shape) = target(*ptr, None);
                 let t = access_target(&pointers.reg, None, elem, &shape);
-                let (tile, changed) = atomics::update(&cx, &t, Update::Cas(tile(*compare)), tile(*value))?;
+                let (tile, changed) =
+                    atomics::update(&cx, &t, Update::Cas(tile(*compare)), tile(*value))?;
                 traffic.writes += u64::from(changed);
                 polled = true;
                 result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
@@ -478,7 +493,12 @@ impl<'a, P: Policy> Exec<'a, P> {
 
 type Vals<P> = SmallVec<[Val<<P as Policy>::Lanes>; 2]>;
 
-fn access_target<'t>(pointers: &'t Reg, mask: Option<&'t Tile>, elem: Scalar, shape: &'t naiad_ir::Shape) -> Target<'t> {
+fn access_target<'t>(
+    pointers: &'t Reg,
+    mask: Option<&'t Tile>,
+    elem: Scalar,
+    shape: &'t naiad_ir::Shape,
+) -> Target<'t> {
     Target { addresses: &pointers.tile, origin: pointers.origin, mask, elem, shape }
 }
 

@@ -85,15 +85,25 @@ impl Site<'_> {
             let message =
                 format!("{verb} address {:#x}, which is in no argument's memory", lane.address);
             let report = self.at_lane(Id::OutOfBounds, message, lane);
-            let report = report.note("the pointer was made from an integer, or chosen from several pointers");
-            return Box::new(report.help("only the memory of the launch's arguments can be reached"));
+            let report = report
+                .note("the pointer was made from an integer, or chosen from several pointers");
+            return Box::new(
+                report.help("only the memory of the launch's arguments can be reached"),
+            );
         };
         let size = lane.elem.size() as i128;
         let element = Element::of(t, lane);
-        let (first, end) = (t.lo as i128 - t.address as i128, t.lo as i128 + t.len as i128 - t.address as i128);
+        let (first, end) =
+            (t.lo as i128 - t.address as i128, t.lo as i128 + t.len as i128 - t.address as i128);
         let message = format!("{verb} outside the memory of `{}`: {element}", t.name);
         let range = if first % size == 0 && end % size == 0 {
-            format!("`{}` has elements {} to {} of {}", t.name, first / size, end / size - 1, lane.elem)
+            format!(
+                "`{}` has elements {} to {} of {}",
+                t.name,
+                first / size,
+                end / size - 1,
+                lane.elem
+            )
         } else {
             format!("`{}` has bytes {first} to {}", t.name, end - 1)
         };
@@ -119,7 +129,9 @@ impl Site<'_> {
 
     pub fn read_only(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
         let message = format!("{} to `{}`, which is read-only", lane.access.verb(), t.name);
-        Box::new(self.at_lane(Id::ConstStore, message, lane).help("pass a tensor that may be written"))
+        Box::new(
+            self.at_lane(Id::OutOfBounds, message, lane).help("pass a tensor that may be written"),
+        )
     }
 
     pub fn misaligned(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
@@ -135,7 +147,9 @@ impl Site<'_> {
 
 fn with_mask_help(report: Diagnostic, lane: &Lane<'_>) -> Diagnostic {
     if lane.masked {
-        report.help("the mask is true in this lane; compare each index with the extent of its own axis")
+        report.help(
+            "the mask is true in this lane; compare each index with the extent of its own axis",
+        )
     } else if lane.shape.is_scalar() {
         report.help("check the index before the access, or add a mask")
     } else {

@@ -190,7 +190,13 @@ pub fn cast(from: Scalar, to: Scalar, x: &Tile, shape: &Shape) -> Option<Tile> {
 }
 
 /// Addresses moved by offsets counted in elements of `size` bytes.
-pub fn pointer_add(x: &Tile, by: &Tile, offset_ty: Scalar, size: usize, shape: &Shape) -> Option<Tile> {
+pub fn pointer_add(
+    x: &Tile,
+    by: &Tile,
+    offset_ty: Scalar,
+    size: usize,
+    shape: &Shape,
+) -> Option<Tile> {
     if let (&Tile::Uniform(address), &Tile::Uniform(image)) = (x, by) {
         // Addresses wrap in 64 bits, as the loop has it.
         let by = number(offset_ty, image) as u64;

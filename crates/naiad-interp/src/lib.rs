@@ -107,7 +107,8 @@ fn bind(func: &Function<TileIr>, args: &[Arg]) -> Result<Vec<(u64, Origin)>, Box
     let wrong = |message: String| Box::new(Diagnostic::new(Id::BadLaunch, message));
     let params = func.params();
     if params.len() != args.len() {
-        let message = format!("`{}` takes {} arguments, {} are given", func.name, params.len(), args.len());
+        let message =
+            format!("`{}` takes {} arguments, {} are given", func.name, params.len(), args.len());
         return Err(wrong(message));
     }
     let mut regs = Vec::with_capacity(args.len());
@@ -120,7 +121,9 @@ fn bind(func: &Function<TileIr>, args: &[Arg]) -> Result<Vec<(u64, Origin)>, Box
             }
             Arg::Scalar(bits) => (bits & tile::stored(ty.elem).mask(), Origin::Unknown),
             Arg::Tensor(_) if !ty.is_pointer() => {
-                return Err(wrong(format!("parameter `{name}` is a number, the argument a tensor")));
+                return Err(wrong(format!(
+                    "parameter `{name}` is a number, the argument a tensor"
+                )));
             }
             Arg::Tensor(t) => (t.address as u64, Origin::Arg(i as u32)),
         });

@@ -66,7 +66,10 @@ impl Env<'_> {
 /// Computes an op that touches no memory and has no control flow in it; `results` is empty and gets
 /// what it gives. (A value is some 60 bytes, so each move that can be left out counts.)
 pub fn evaluate<R: Read>(
-    env: &Env<'_>, inst: Inst, regs: &R, results: &mut Results,
+    env: &Env<'_>,
+    inst: Inst,
+    regs: &R,
+    results: &mut Results,
 ) -> Result<(), Fault> {
     let code = env.code;
     let func = code.func;
@@ -112,15 +115,17 @@ pub fn evaluate<R: Read>(
         TileOp::Permute { src, order } => {
             moved(regs.reg(*src), shapes::permute(tile(*src), &shape(*src), &out, order))
         }
-        TileOp::Join { a, b } => {
-            Reg { tile: shapes::join(tile(*a), tile(*b), ty(*a), &shape(*a)), origin: common(regs, *a, *b) }
-        }
+        TileOp::Join { a, b } => Reg {
+            tile: shapes::join(tile(*a), tile(*b), ty(*a), &shape(*a)),
+            origin: common(regs, *a, *b),
+        },
         TileOp::Cat { a, b, axis } => Reg {
             tile: shapes::cat(tile(*a), tile(*b), ty(*a), &shape(*a), *axis),
             origin: common(regs, *a, *b),
         },
         TileOp::Split { src } => {
-            let half = |i| moved(regs.reg(*src), shapes::split(tile(*src), ty(*src), &shape(*src), i));
+            let half =
+                |i| moved(regs.reg(*src), shapes::split(tile(*src), ty(*src), &shape(*src), i));
             results.push(half(0));
             results.push(half(1));
             finish(env, inst, results);
@@ -137,7 +142,8 @@ pub fn evaluate<R: Read>(
         TileOp::Ternary { f: _, a, b, c } => {
             looped(&[operand(*a), operand(*b), operand(*c)], ty(*a))?.into()
         }
-        TileOp::Compare { p, a, b } => match formula::compare(*p, ty(*a), tile(*a), tile(*b), &out) {
+        TileOp::Compare { p, a, b } => match formula::compare(*p, ty(*a), tile(*a), tile(*b), &out)
+        {
             Some(tile) => tile.into(),
             None => looped(&[operand(*a), operand(*b)], Scalar::I1)?.into(),
         },
@@ -174,14 +180,18 @@ pub fn evaluate<R: Read>(
                         None => tile(*offset).clone(),
                     };
                     let size = Tile::Uniform(size as u64);
-                    let ins = [tile(*ptr), &offsets, &size].map(|tile| In { tile, ty: Scalar::I64 });
+                    let ins =
+                        [tile(*ptr), &offsets, &size].map(|tile| In { tile, ty: Scalar::I64 });
                     Reg { tile: engine::map(*add, &ins, Scalar::I64, &out), origin }
                 }
                 (None, _) => return Err(internal(op)),
             }
         }
         TileOp::Dot { a, b, acc, out: to, precision: _ } => {
-            let (a, b) = (dot::Matrix::new(tile(*a), ty(*a), shape(*a)), dot::Matrix::new(tile(*b), ty(*b), shape(*b)));
+            let (a, b) = (
+                dot::Matrix::new(tile(*a), ty(*a), shape(*a)),
+                dot::Matrix::new(tile(*b), ty(*b), shape(*b)),
+            );
             dot::dot(&a, &b, acc.map(tile), *to, &out).into()
         }
         TileOp::Reduce { inputs, axis, body } | TileOp::Scan { inputs, axis, body, .. } => {
@@ -189,7 +199,13 @@ pub fn evaluate<R: Read>(
             let Some(&first) = inputs.first() else { return Err(internal(op)) };
             let ins: SmallVec<[Reg; 2]> = inputs.iter().map(|&v| regs.reg(v).clone()).collect();
             let types: SmallVec<[Scalar; 2]> = inputs.iter().map(|&v| ty(v)).collect();
-            let job = combine::Job { env: Env { lift: None, ..*env }, body: *body, types, shape: shape(first), axis: *axis };
+            let job = combine::Job {
+                env: Env { lift: None, ..*env },
+                body: *body,
+                types,
+                shape: shape(first),
+                axis: *axis,
+            };
             *results = match (op, how) {
                 (TileOp::Scan { reverse, .. }, how) => combine::scan(&job, how, ins, *reverse)?,
                 (_, how) => combine::reduce(&job, how, ins)?,

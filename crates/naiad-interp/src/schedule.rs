@@ -34,6 +34,9 @@ const INLINE: u64 = 200_000;
 /// A worker that has ended is never in the way of a deadlock.
 const ENDED: u64 = u64::MAX;
 
+/// A program that waits when the launch ends: its number, its coordinates and where.
+type Waits = (u64, [u32; 3], Option<Inst>);
+
 /// State of a launch that workers share.
 pub struct Board<'a> {
     total: u64,
@@ -47,7 +50,7 @@ pub struct Board<'a> {
     /// For each worker the epoch as of which it is stuck, plus 1; 0 if it is not.
     stuck: Vec<AtomicU64>,
     deadlocked: AtomicBool,
-    waiting: Mutex<Vec<(u64, [u32; 3], Option<Inst>)>>,
+    waiting: Mutex<Vec<Waits>>,
 }
 
 impl<'a> Board<'a> {
@@ -106,7 +109,7 @@ impl<'a> Board<'a> {
     }
 }
 
-fn deadlock(code: &Code<'_>, waiting: &[(u64, [u32; 3], Option<Inst>)]) -> Fault {
+fn deadlock(code: &Code<'_>, waiting: &[Waits]) -> Fault {
     let func = code.func;
     let message = match waiting {
         [(_, p, _)] => format!("deadlock: {} waits for a value that nobody writes", program(*p)),
@@ -266,7 +269,8 @@ impl<'a, P: Policy> Worker<'a, P> {
                 let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
                 let message = format!("the executor failed: {}", text.unwrap_or_default());
                 let help = "this is a bug of Naiad; please report it with the kernel";
-                self.board.fail(number, Box::new(Diagnostic::new(Id::Internal, message).help(help)));
+                self.board
+                    .fail(number, Box::new(Diagnostic::new(Id::Internal, message).help(help)));
                 Step::Ended
             }
         }
@@ -307,7 +311,8 @@ impl<'a, P: Policy> Worker<'a, P> {
             }
             if board.epoch.load(SeqCst) == epoch {
                 board.stuck[self.id].store(epoch + 1, SeqCst);
-                let all = |s: &AtomicU64| matches!(s.load(SeqCst), ENDED) || s.load(SeqCst) == epoch + 1;
+                let all =
+                    |s: &AtomicU64| matches!(s.load(SeqCst), ENDED) || s.load(SeqCst) == epoch + 1;
                 if board.stuck.iter().all(all) && board.epoch.load(SeqCst) == epoch {
                     // A fault of a program that these waited for explains more than a deadlock.
                     board.deadlocked.store(true, SeqCst);

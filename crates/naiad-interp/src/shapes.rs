@@ -77,9 +77,13 @@ pub fn reshape(src: &Tile, ty: Scalar, from: &Shape, to: &Shape) -> Tile {
         }
         Tile::Rect(r) => {
             // Only axes of one element come and go, where the box is 0..1.
-            let wide = |s: &Shape| -> SmallVec<[usize; 4]> { (0..s.rank()).filter(|&d| s.dim(d) > 1).collect() };
+            let wide = |s: &Shape| -> SmallVec<[usize; 4]> {
+                (0..s.rank()).filter(|&d| s.dim(d) > 1).collect()
+            };
             let (old, new) = (wide(from), wide(to));
-            if old.len() == new.len() && old.iter().zip(&new).all(|(&o, &n)| from.dim(o) == to.dim(n)) {
+            if old.len() == new.len()
+                && old.iter().zip(&new).all(|(&o, &n)| from.dim(o) == to.dim(n))
+            {
                 let mut parts: Rect = SmallVec::from_elem((0, 1), to.rank());
                 for (&o, &n) in old.iter().zip(&new) {
                     parts[n] = r[o];
@@ -91,7 +95,11 @@ pub fn reshape(src: &Tile, ty: Scalar, from: &Shape, to: &Shape) -> Tile {
             let Some(strides) = &d.strides else { return Tile::Dense(d.clone()) };
             let steps: Steps = strides.iter().map(|&s| i64::from(s)).collect();
             if let Some(steps) = reshape_strides(from, &steps, to) {
-                return Tile::Dense(d.view(d.offset, steps.iter().map(|&s| s as i32).collect(), to));
+                return Tile::Dense(d.view(
+                    d.offset,
+                    steps.iter().map(|&s| s as i32).collect(),
+                    to,
+                ));
             }
         }
     }

@@ -62,8 +62,8 @@ unsafe fn copy_as<T: Copy>(dst: *mut u8, src: *const u8, dims: &[Dim]) {
                 // Both sides would jump: a transpose goes by blocks that stay in the cache.
                 let size = size_of::<T>() as isize;
                 let (&next, outer) = rest.split_last().unwrap_or((&inner, &[]));
-                let crossed = inner.dst == size && next.src == size
-                    || inner.src == size && next.dst == size;
+                let crossed =
+                    inner.dst == size && next.src == size || inner.src == size && next.dst == size;
                 let crossed = crossed && next.src != 0 && next.dst != 0 && inner.n >= 8;
                 if crossed {
                     each(dst, src, outer, &mut |d, s| block::<T>(d, s, next, inner));

@@ -147,7 +147,9 @@ impl Dense {
     pub fn copied(&self, size: usize, shape: &Shape) -> Dense {
         let slab = Slab::new(shape.numel() * size);
         // SAFETY: both have all lanes.
-        unsafe { std::ptr::copy_nonoverlapping(self.at(size), slab.as_mut_ptr(), shape.numel() * size) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.at(size), slab.as_mut_ptr(), shape.numel() * size)
+        };
         Dense::new(slab)
     }
 
@@ -164,7 +166,11 @@ impl Dense {
             .dims()
             .zip(shape.strides())
             .zip(strides)
-            .map(|((n, dst), &src)| Dim { n, dst: (dst * size) as isize, src: src as isize * size as isize })
+            .map(|((n, dst), &src)| Dim {
+                n,
+                dst: (dst * size) as isize,
+                src: src as isize * size as isize,
+            })
             .collect();
         // SAFETY: the lanes lie in the old slab, and the new one has room for all.
         unsafe { strided::copy(slab.as_mut_ptr(), self.at(size), &dims, size) };

@@ -7,10 +7,22 @@ use naiad_ir::scalar::{Rounding, cast_bits};
 use std::fmt::Write;
 
 /// Loads `x` (and `y`) of these extents, applies `body`, which makes `%r` (and `%s`), and stores them.
-fn whole_tiles(dims: &[usize], elems: [&str; 2], body: &str, out_dims: &[usize], outs: [&str; 2]) -> String {
-    let shape = |dims: &[usize]| format!("({})", dims.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+fn whole_tiles(
+    dims: &[usize],
+    elems: [&str; 2],
+    body: &str,
+    out_dims: &[usize],
+    outs: [&str; 2],
+) -> String {
+    let shape = |dims: &[usize]| {
+        format!("({})", dims.iter().map(usize::to_string).collect::<Vec<_>>().join(","))
+    };
     let ty = |dims: &[usize], elem: &str| {
-        if dims.is_empty() { elem.to_string() } else { format!("<{}{elem}>", dims.iter().map(|d| format!("{d}x")).collect::<String>()) }
+        if dims.is_empty() {
+            elem.to_string()
+        } else {
+            format!("<{}{elem}>", dims.iter().map(|d| format!("{d}x")).collect::<String>())
+        }
     };
     let mut text = String::new();
     let mut pointers = |name: &str, base: &str, dims: &[usize], elem: &str| {
@@ -19,16 +31,36 @@ fn whole_tiles(dims: &[usize], elems: [&str; 2], body: &str, out_dims: &[usize],
         }
         let n: usize = dims.iter().product();
         let _ = writeln!(text, "  %{name}0 = arange start=0 end={n} : <{n}xi32>");
-        let _ = writeln!(text, "  %{name}1 = reshape %{name}0 shape={} : {}", shape(dims), ty(dims, "i32"));
-        let _ = writeln!(text, "  %{name}2 = splat {base} shape={} : {}", shape(dims), ty(dims, &format!("*{elem}")));
-        let _ = writeln!(text, "  %{name}3 = ptr_add %{name}2, %{name}1 : {}", ty(dims, &format!("*{elem}")));
+        let _ = writeln!(
+            text,
+            "  %{name}1 = reshape %{name}0 shape={} : {}",
+            shape(dims),
+            ty(dims, "i32")
+        );
+        let _ = writeln!(
+            text,
+            "  %{name}2 = splat {base} shape={} : {}",
+            shape(dims),
+            ty(dims, &format!("*{elem}"))
+        );
+        let _ = writeln!(
+            text,
+            "  %{name}3 = ptr_add %{name}2, %{name}1 : {}",
+            ty(dims, &format!("*{elem}"))
+        );
         format!("%{name}3")
     };
     let (px, py) = (pointers("px", "%xp", dims, elems[0]), pointers("py", "%yp", dims, elems[1]));
-    let (pr, ps) = (pointers("pr", "%rp", out_dims, outs[0]), pointers("ps", "%sp", out_dims, outs[1]));
+    let (pr, ps) =
+        (pointers("pr", "%rp", out_dims, outs[0]), pointers("ps", "%sp", out_dims, outs[1]));
     format!(
         "tile @k(%xp x: *{}, %yp y: *{}, %rp r: *{}, %sp s: *{}) {{\n{text}  %x = load {px} : {}\n  %y = load {py} : {}\n{body}\n  store {pr}, %r\n  store {ps}, %s\n  return\n}}",
-        elems[0], elems[1], outs[0], outs[1], ty(dims, elems[0]), ty(dims, elems[1])
+        elems[0],
+        elems[1],
+        outs[0],
+        outs[1],
+        ty(dims, elems[0]),
+        ty(dims, elems[1])
     )
 }
 
@@ -52,7 +84,11 @@ fn reductions_by_one_function() {
         );
         let func = kernel(&whole_tiles(&dims, ["fp32", "i32"], &body, &to, ["fp32", "i32"]));
         let (mut r, mut s) = (vec![0f32; n / dims[axis]], vec![0i32; n / dims[axis]]);
-        ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)]);
+        ok(
+            &func,
+            [1, 1, 1],
+            &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
+        );
         let inner: usize = dims[axis + 1..].iter().product();
         for (i, (&r, &s)) in r.iter().zip(&s).enumerate() {
             let at = |k: usize| i / inner * inner * dims[axis] + k * inner + i % inner;
@@ -78,13 +114,20 @@ fn reductions_by_a_region() {
     let dims = [8usize, 64];
     let n = 512;
     let mut x: Vec<f32> = (0..n).map(|i| ((i * 37) % 41) as f32).collect();
-    let mut y: Vec<i32> = (0..n as i32).collect();
+    let mut y: Vec<i32> = (0..n).collect();
     for axis in 0..2 {
         let to = [dims[1 - axis]];
-        let body = format!("  %r, %s = reduce inputs=[%x, %y] axis={axis} {ARGMAX} : <{}xfp32>, <{}xi32>", to[0], to[0]);
+        let body = format!(
+            "  %r, %s = reduce inputs=[%x, %y] axis={axis} {ARGMAX} : <{}xfp32>, <{}xi32>",
+            to[0], to[0]
+        );
         let func = kernel(&whole_tiles(&dims, ["fp32", "i32"], &body, &to, ["fp32", "i32"]));
         let (mut r, mut s) = (vec![0f32; to[0]], vec![0i32; to[0]]);
-        ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)]);
+        ok(
+            &func,
+            [1, 1, 1],
+            &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
+        );
         for i in 0..to[0] {
             let at = |k: usize| if axis == 1 { i * 64 + k } else { k * 64 + i };
             let best = (0..dims[axis]).map(at).fold(None, |best: Option<usize>, k| match best {
@@ -105,7 +148,11 @@ fn reductions_by_a_region() {
     );
     let func = kernel(&whole_tiles(&dims, ["fp32", "i32"], &body, &[], ["fp32", "i32"]));
     let (mut r, mut s) = (vec![0f32], vec![0i32]);
-    ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)]);
+    ok(
+        &func,
+        [1, 1, 1],
+        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
+    );
     assert_eq!((r[0], s[0]), (40.0, 512));
 }
 
@@ -128,7 +175,16 @@ fn scans_in_both_directions() {
             );
             let func = kernel(&whole_tiles(&dims, ["fp32", "i32"], &body, &dims, ["fp32", "i32"]));
             let (mut r, mut s) = (vec![0f32; n], vec![0i32; n]);
-            ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)]);
+            ok(
+                &func,
+                [1, 1, 1],
+                &[
+                    tensor("x", &mut x),
+                    tensor("y", &mut y),
+                    tensor("r", &mut r),
+                    tensor("s", &mut s),
+                ],
+            );
             let inner: usize = dims[axis + 1..].iter().product();
             for row in 0..n / dims[axis] {
                 let (mut sum, mut affine) = (0f32, 0i32);
@@ -154,11 +210,18 @@ fn a_scan_may_exchange_its_values() {
     let mut x: Vec<f32> = (0..8).map(|i| i as f32).collect();
     let mut y: Vec<i32> = (100..108).collect();
     let (mut r, mut s) = (vec![0f32; 8], vec![0i32; 8]);
-    ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)]);
+    ok(
+        &func,
+        [1, 1, 1],
+        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
+    );
     // Not associative, so the grouping shows; what must hold is that no half-written value is read.
     for i in 0..8 {
         let (a, b) = (r[i] as i32, s[i]);
-        assert!((a, b) == (i as i32, 100 + i as i32) || (a, b) == (100 + i as i32, i as i32), "{i}: {a} {b}");
+        assert!(
+            (a, b) == (i as i32, 100 + i as i32) || (a, b) == (100 + i as i32, i as i32),
+            "{i}: {a} {b}"
+        );
     }
 }
 
@@ -174,13 +237,24 @@ fn products_of_fp32_transposed_and_batched() {
     let (mut x, mut y) = (numbers(256), numbers(256));
     y.reverse();
     let (mut r, mut s) = (vec![0f32; 128], vec![0f32; 128]);
-    ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)]);
+    ok(
+        &func,
+        [1, 1, 1],
+        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
+    );
     for b in 0..2 {
         for i in 0..8 {
             for j in 0..8 {
-                let want: f64 = (0..16).map(|k| f64::from(x[b * 128 + i * 16 + k]) * f64::from(y[b * 128 + j * 16 + k])).sum();
+                let want: f64 = (0..16)
+                    .map(|k| {
+                        f64::from(x[b * 128 + i * 16 + k]) * f64::from(y[b * 128 + j * 16 + k])
+                    })
+                    .sum();
                 let at = b * 64 + i * 8 + j;
-                assert!((f64::from(r[at]) - want).abs() < 1e-3 && (f64::from(s[at]) - 2.0 * want).abs() < 2e-3);
+                assert!(
+                    (f64::from(r[at]) - want).abs() < 1e-3
+                        && (f64::from(s[at]) - 2.0 * want).abs() < 2e-3
+                );
             }
         }
     }
@@ -199,10 +273,15 @@ fn products_of_other_types() {
     let mut x: Vec<i8> = (0..256).map(|i| (i * 37) as u8 as i8).collect();
     let mut y: Vec<f32> = (0..256).map(|i| (i % 13) as f32 - 6.0).collect();
     let (mut r, mut s) = (vec![0i32; 256], vec![0f32; 256]);
-    ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)]);
+    ok(
+        &func,
+        [1, 1, 1],
+        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
+    );
     for i in 0..16 {
         for j in 0..16 {
-            let want: i32 = (0..16).map(|k| i32::from(x[i * 16 + k]) * i32::from(x[j * 16 + k])).sum();
+            let want: i32 =
+                (0..16).map(|k| i32::from(x[i * 16 + k]) * i32::from(x[j * 16 + k])).sum();
             assert_eq!(r[i * 16 + j], want);
             // Small integers: exact in fp32 and in fp16.
             let want: f32 = (0..16).map(|k| y[i * 16 + k] * y[k * 16 + j]).sum();
@@ -213,7 +292,12 @@ fn products_of_other_types() {
 
 #[test]
 fn narrow_floats_round_once_per_op() {
-    for (name, ty) in [("fp16", Scalar::F16), ("bf16", Scalar::BF16), ("fp8e5", Scalar::F8E5), ("fp8e4nv", Scalar::F8E4NV)] {
+    for (name, ty) in [
+        ("fp16", Scalar::F16),
+        ("bf16", Scalar::BF16),
+        ("fp8e5", Scalar::F8E5),
+        ("fp8e4nv", Scalar::F8E4NV),
+    ] {
         let body = format!(
             "  %a = cast %x to={name} : <64x{name}>
   %b = cast %y to={name} : <64x{name}>
@@ -228,12 +312,17 @@ fn narrow_floats_round_once_per_op() {
         let (mut x, mut y) = (numbers(64), numbers(64));
         y.reverse();
         let (mut r, mut s) = (vec![0f32; 64], vec![0f32; 64]);
-        ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)]);
+        ok(
+            &func,
+            [1, 1, 1],
+            &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
+        );
         let round = |v: f32| {
             let image = cast_bits(Scalar::F32, ty, Rounding::Nearest, v.to_bits().into());
             f32::from_bits(cast_bits(ty, Scalar::F32, Rounding::Nearest, image) as u32)
         };
-        let want: Vec<f32> = x.iter().zip(&y).map(|(&x, &y)| round(round(round(x) * round(y)) + round(y))).collect();
+        let want: Vec<f32> =
+            x.iter().zip(&y).map(|(&x, &y)| round(round(round(x) * round(y)) + round(y))).collect();
         assert_eq!(r, want, "{name}");
         assert_eq!(s[0], want.iter().copied().fold(f32::MIN, f32::max));
     }
@@ -251,7 +340,11 @@ fn long_tiles_go_by_chunks() {
     let func = kernel(&whole_tiles(&[64, 64], ["fp32", "fp32"], body, &[64, 64], ["fp32", "fp32"]));
     let (mut x, mut y) = (numbers(4096), numbers(4096));
     let (mut r, mut s) = (vec![0f32; 4096], vec![0f32; 4096]);
-    ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)]);
+    ok(
+        &func,
+        [1, 1, 1],
+        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
+    );
     for i in 0..64 {
         let top = (0..64).map(|k| x[k * 64 + i]).fold(f32::MIN, f32::max);
         for j in 0..64 {

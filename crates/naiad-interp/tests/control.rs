@@ -32,7 +32,11 @@ fn counted_loops_run_as_signed_numbers() {
         (i32::MAX - 2, i32::MAX, 100, 1, i32::MAX - 2),
     ] {
         let mut out = vec![-1i32; 2];
-        ok(&func, [1, 1, 1], &[int(lo.into()), int(hi.into()), int(step.into()), tensor("out", &mut out)]);
+        ok(
+            &func,
+            [1, 1, 1],
+            &[int(lo.into()), int(hi.into()), int(step.into()), tensor("out", &mut out)],
+        );
         assert_eq!(out, [n, sum], "{lo} {hi} {step}");
     }
 }
@@ -147,6 +151,12 @@ fn many_small_programs() {
 }",
     );
     let mut out = vec![0i32; 1 << 18];
-    run(&func, [1 << 10, 1 << 8, 1], &[tensor("out", &mut out)], &naiad_interp::LaunchOptions { threads: 2, ..PLAIN }).unwrap();
+    run(
+        &func,
+        [1 << 10, 1 << 8, 1],
+        &[tensor("out", &mut out)],
+        &naiad_interp::LaunchOptions { threads: 2, ..PLAIN },
+    )
+    .unwrap();
     assert!(out.iter().enumerate().all(|(i, &v)| v == i as i32));
 }

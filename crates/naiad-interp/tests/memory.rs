@@ -47,7 +47,8 @@ fn names_the_lane_out_of_bounds() {
     let args = [tensor("x", &mut x), tensor("y", &mut y), tensor("out", &mut out), int(1010)];
     for naive in [false, true] {
         for threads in [1, 2] {
-            let fault = run(&func, [8, 1, 1], &args, &LaunchOptions { naive, threads, ..PLAIN }).unwrap_err();
+            let fault = run(&func, [8, 1, 1], &args, &LaunchOptions { naive, threads, ..PLAIN })
+                .unwrap_err();
             assert_eq!(
                 said(&fault),
                 "error[out-of-bounds]: load reads outside the memory of `x`: element 1000\n\
@@ -106,7 +107,17 @@ const COPY2: &str = "tile @copy2(%x x: *i32, %o out: *i32, %sx sx: i32, %so so: 
 fn copies_with_any_strides() {
     let func = kernel(COPY2);
     let mut x: Vec<i32> = (0..1024).collect();
-    for (sx, tx, so, to) in [(16, 1, 16, 1), (1, 16, 16, 1), (16, 1, 1, 16), (32, 2, 16, 1), (-16, 1, 16, 1), (-16, -2, 1, 16), (0, 1, 16, 1), (5, 0, 16, 1), (0, 0, 16, 1)] {
+    for (sx, tx, so, to) in [
+        (16, 1, 16, 1),
+        (1, 16, 16, 1),
+        (16, 1, 1, 16),
+        (32, 2, 16, 1),
+        (-16, 1, 16, 1),
+        (-16, -2, 1, 16),
+        (0, 1, 16, 1),
+        (5, 0, 16, 1),
+        (0, 0, 16, 1),
+    ] {
         for (rows, cols) in [(16, 16), (3, 5), (0, 9), (16, 7), (1, 1), (40, 40), (-2, 4)] {
             let mut want = vec![-7i32; 256];
             let base = 512i32;
@@ -121,7 +132,14 @@ fn copies_with_any_strides() {
                 let Arg::Tensor(mut t) = tensor("x", &mut x) else { panic!() };
                 t.address += 4 * base as usize;
                 let args = [
-                    Arg::Tensor(t), tensor("out", &mut out), int(sx.into()), int(so.into()), int(tx.into()), int(to.into()), int(rows.into()), int(cols.into()),
+                    Arg::Tensor(t),
+                    tensor("out", &mut out),
+                    int(sx.into()),
+                    int(so.into()),
+                    int(tx.into()),
+                    int(to.into()),
+                    int(rows.into()),
+                    int(cols.into()),
                 ];
                 run(&func, [1, 1, 1], &args, &LaunchOptions { naive, ..PLAIN }).unwrap();
                 assert_eq!(out, want, "{sx} {tx} {so} {to} {rows} {cols} {naive}");
@@ -135,7 +153,16 @@ fn names_the_lane_of_two_axes() {
     let func = kernel(COPY2);
     let mut x = vec![0i32; 100];
     let mut out = vec![0i32; 256];
-    let args = [tensor("x", &mut x), tensor("out", &mut out), int(-16), int(16), int(1), int(1), int(16), int(16)];
+    let args = [
+        tensor("x", &mut x),
+        tensor("out", &mut out),
+        int(-16),
+        int(16),
+        int(1),
+        int(1),
+        int(16),
+        int(16),
+    ];
     let fault = run(&func, [1, 1, 1], &args, &PLAIN).unwrap_err();
     assert_eq!(
         said(&fault),
@@ -147,9 +174,17 @@ fn names_the_lane_of_two_axes() {
 }
 
 /// A view of `rows x cols` in rows of `pitch` elements.
-fn padded(name: &str, data: &mut [i32], rows: usize, cols: usize, pitch: isize, first: usize) -> Arg {
+fn padded(
+    name: &str,
+    data: &mut [i32],
+    rows: usize,
+    cols: usize,
+    pitch: isize,
+    first: usize,
+) -> Arg {
     let Arg::Tensor(t) = tensor(name, data) else { panic!() };
-    let view = View { elem: naiad_ir::Scalar::I32, shape: vec![rows, cols], strides: vec![pitch, 1] };
+    let view =
+        View { elem: naiad_ir::Scalar::I32, shape: vec![rows, cols], strides: vec![pitch, 1] };
     Arg::Tensor(TensorArg { address: t.address + 4 * first, view: Some(view), ..t })
 }
 
@@ -160,7 +195,16 @@ fn the_checked_policy_knows_views() {
     let mut x: Vec<i32> = (0..1024).collect();
     let mut out = vec![0i32; 1024];
     let whole = |cols: i64, x: &mut [i32], out: &mut [i32]| {
-        [padded("x", x, 16, 10, 20, 40), padded("out", out, 16, 16, 17, 3), int(20), int(17), int(1), int(1), int(16), int(cols)]
+        [
+            padded("x", x, 16, 10, 20, 40),
+            padded("out", out, 16, 16, 17, 3),
+            int(20),
+            int(17),
+            int(1),
+            int(1),
+            int(16),
+            int(cols),
+        ]
     };
     // Inside its view.
     let args = whole(10, &mut x, &mut out);
@@ -178,14 +222,29 @@ fn the_checked_policy_knows_views() {
     assert_eq!(out[3 + 10], 50);
     assert!(run(&func, [1, 1, 1], &args, &PLAIN).unwrap().findings.is_empty());
     // A store to the padding is an error.
-    let args = [padded("x", &mut x, 16, 16, 20, 40), padded("out", &mut out, 16, 10, 17, 3), int(20), int(17), int(1), int(1), int(16), int(16)];
+    let args = [
+        padded("x", &mut x, 16, 16, 20, 40),
+        padded("out", &mut out, 16, 10, 17, 3),
+        int(20),
+        int(17),
+        int(1),
+        int(1),
+        int(16),
+        int(16),
+    ];
     let fault = run(&func, [1, 1, 1], &args, &checked).unwrap_err();
-    assert_eq!(
-        fault.message,
-        "store writes outside the view of `out`: element 10"
-    );
+    assert_eq!(fault.message, "store writes outside the view of `out`: element 10");
     // A view that runs backwards.
-    let args = [padded("x", &mut x, 16, 16, -20, 400), padded("out", &mut out, 16, 16, 17, 3), int(-20), int(17), int(1), int(1), int(16), int(16)];
+    let args = [
+        padded("x", &mut x, 16, 16, -20, 400),
+        padded("out", &mut out, 16, 16, 17, 3),
+        int(-20),
+        int(17),
+        int(1),
+        int(1),
+        int(16),
+        int(16),
+    ];
     assert!(run(&func, [1, 1, 1], &args, &checked).unwrap().findings.is_empty());
     assert_eq!(out[3 + 17], 380);
 }
@@ -195,7 +254,12 @@ fn read_only_memory_is_not_written() {
     let func = kernel(ADD);
     let (mut x, mut y, mut out) = (vec![0f32; 128], vec![0f32; 128], vec![5f32; 128]);
     let Arg::Tensor(o) = tensor("out", &mut out) else { panic!() };
-    let args = [tensor("x", &mut x), tensor("y", &mut y), Arg::Tensor(TensorArg { writable: false, ..o }), int(128)];
+    let args = [
+        tensor("x", &mut x),
+        tensor("y", &mut y),
+        Arg::Tensor(TensorArg { writable: false, ..o }),
+        int(128),
+    ];
     let fault = run(&func, [1, 1, 1], &args, &PLAIN).unwrap_err();
     assert_eq!(fault.message, "store writes to `out`, which is read-only");
     assert!(out.iter().all(|&v| v == 5.0));
@@ -235,8 +299,12 @@ fn integers_become_pointers_into_arguments_only() {
         let mut table = vec![address];
         let args = [tensor("table", &mut table), int(12)];
         for naive in [false, true] {
-            let fault = run(&func, [1, 1, 1], &args, &LaunchOptions { naive, ..PLAIN }).unwrap_err();
-            assert_eq!(fault.message, format!("load reads address {address:#x}, which is in no argument's memory"));
+            let fault =
+                run(&func, [1, 1, 1], &args, &LaunchOptions { naive, ..PLAIN }).unwrap_err();
+            assert_eq!(
+                fault.message,
+                format!("load reads address {address:#x}, which is in no argument's memory")
+            );
         }
     }
     assert_eq!((x[11], y[11]), (2.0, 3.0));
@@ -296,7 +364,8 @@ fn offsets_wrap_in_their_own_type() {
     let big = i32::MAX - 3;
     let args = [tensor("out", &mut out), int(i64::from(big as u32))];
     ok(&func, [1, 1, 1], &args);
-    let want: Vec<i32> = (0..8).map(|i| big.wrapping_add(i)).map(|a| a.wrapping_add(i32::from(a < 0))).collect();
+    let want: Vec<i32> =
+        (0..8).map(|i| big.wrapping_add(i)).map(|a| a.wrapping_add(i32::from(a < 0))).collect();
     assert_eq!(out, want);
 }
 

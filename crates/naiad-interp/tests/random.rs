@@ -42,8 +42,23 @@ struct Generator {
 }
 
 const TYPES: &[Scalar] = &[
-    Scalar::I1, Scalar::I8, Scalar::I32, Scalar::I32, Scalar::I32, Scalar::I64, Scalar::U8, Scalar::U16,
-    Scalar::U32, Scalar::U64, Scalar::F8E5, Scalar::F8E4NV, Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F32, Scalar::F64,
+    Scalar::I1,
+    Scalar::I8,
+    Scalar::I32,
+    Scalar::I32,
+    Scalar::I32,
+    Scalar::I64,
+    Scalar::U8,
+    Scalar::U16,
+    Scalar::U32,
+    Scalar::U64,
+    Scalar::F8E5,
+    Scalar::F8E4NV,
+    Scalar::F16,
+    Scalar::BF16,
+    Scalar::F32,
+    Scalar::F32,
+    Scalar::F64,
 ];
 
 const INPUT: usize = 1 << 16;
@@ -83,7 +98,11 @@ impl Generator {
     fn any(&mut self) -> Val {
         // Later values are used more, so that chains grow.
         let n = self.values.len();
-        let i = if self.random.below(2) == 0 { n - 1 - self.random.below(n.min(6)) } else { self.random.below(n) };
+        let i = if self.random.below(2) == 0 {
+            n - 1 - self.random.below(n.min(6))
+        } else {
+            self.random.below(n)
+        };
         self.values[i].clone()
     }
 
@@ -102,12 +121,17 @@ impl Generator {
             return format!("0x{bits:x}:{elem}");
         }
         let unused = 64 - elem.bits();
-        if elem.is_signed() { format!("{}:{elem}", (bits << unused) as i64 >> unused) } else { format!("{bits}:{elem}") }
+        if elem.is_signed() {
+            format!("{}:{elem}", (bits << unused) as i64 >> unused)
+        } else {
+            format!("{bits}:{elem}")
+        }
     }
 
     /// A value of this type, converted from another where need be.
     fn typed(&mut self, elem: Scalar, dims: &[usize]) -> Val {
-        let have: Vec<Val> = self.values.iter().filter(|v| v.elem == elem && v.dims == dims).cloned().collect();
+        let have: Vec<Val> =
+            self.values.iter().filter(|v| v.elem == elem && v.dims == dims).cloned().collect();
         if !have.is_empty() && self.random.below(4) > 0 {
             return self.random.pick(&have.iter().collect::<Vec<_>>()).clone();
         }
@@ -121,7 +145,11 @@ impl Generator {
         }
         let c = self.constant(elem);
         let c = self.line(&format!("const value={c}"), elem, &[]);
-        if dims.is_empty() { c } else { self.line(&format!("splat {} shape={}", c.name, shape(dims)), elem, dims) }
+        if dims.is_empty() {
+            c
+        } else {
+            self.line(&format!("splat {} shape={}", c.name, shape(dims)), elem, dims)
+        }
     }
 
     fn op(&mut self) {
@@ -132,9 +160,14 @@ impl Generator {
             0 => {
                 let n = self.random.pick(&[1, 2, 8, 16, 64]);
                 let start = self.random.pick(&[0, 0, 3, 100]);
-                let mut v = self.line(&format!("arange start={start} end={}", start + n), Scalar::I32, &[n]);
+                let mut v = self.line(
+                    &format!("arange start={start} end={}", start + n),
+                    Scalar::I32,
+                    &[n],
+                );
                 // Formulas that come near the limits of their type, or pass them.
-                let ints: Vec<Scalar> = TYPES.iter().copied().filter(|t| t.is_int() && !t.is_bool()).collect();
+                let ints: Vec<Scalar> =
+                    TYPES.iter().copied().filter(|t| t.is_int() && !t.is_bool()).collect();
                 let ty = self.random.pick(&ints);
                 if ty != v.elem {
                     v = self.line(&format!("cast {} to={ty}", v.name), ty, &[n]);
@@ -157,8 +190,16 @@ impl Generator {
                 self.line(&format!("expand_dims {name} axis={axis}"), elem, &to);
             }
             3 => {
-                let to: Vec<usize> =
-                    dims.iter().map(|&d| if d == 1 && numel(&dims) <= 256 { self.random.pick(&[1, 4, 16]) } else { d }).collect();
+                let to: Vec<usize> = dims
+                    .iter()
+                    .map(|&d| {
+                        if d == 1 && numel(&dims) <= 256 {
+                            self.random.pick(&[1, 4, 16])
+                        } else {
+                            d
+                        }
+                    })
+                    .collect();
                 if rank > 0 && numel(&to) <= 4096 {
                     self.line(&format!("broadcast {name} shape={}", shape(&to)), elem, &to);
                 }
@@ -219,7 +260,11 @@ impl Generator {
                 let f = self.random.pick(TernaryFn::ALL);
                 if f.accepts(elem) {
                     let (w, x) = (self.typed(elem, &dims), self.typed(elem, &dims));
-                    self.line(&format!("ternary.{} {name}, {}, {}", f.name(), w.name, x.name), elem, &dims);
+                    self.line(
+                        &format!("ternary.{} {name}, {}, {}", f.name(), w.name, x.name),
+                        elem,
+                        &dims,
+                    );
                 }
             }
             16 | 17 => {
@@ -238,7 +283,8 @@ impl Generator {
             }
             20 if elem.is_int() && !elem.is_bool() => {
                 // Not from floats: the payloads of their NaN are nobody's promise.
-                let same: Vec<Scalar> = TYPES.iter().copied().filter(|t| t.bits() == elem.bits()).collect();
+                let same: Vec<Scalar> =
+                    TYPES.iter().copied().filter(|t| t.bits() == elem.bits()).collect();
                 let to = self.random.pick(&same);
                 self.line(&format!("bitcast {name} to={to}"), to, &dims);
             }
@@ -254,8 +300,16 @@ impl Generator {
                 let n = self.random.pick(&[1, 4, 16]);
                 let w = self.typed(b, &[dims[1], n]);
                 let acc = self.typed(out, &[dims[0], n]);
-                let acc = if self.random.below(2) == 0 { format!(" acc={}", acc.name) } else { String::new() };
-                self.line(&format!("dot {name}, {}{acc} out={out} precision=ieee", w.name), out, &[dims[0], n]);
+                let acc = if self.random.below(2) == 0 {
+                    format!(" acc={}", acc.name)
+                } else {
+                    String::new()
+                };
+                self.line(
+                    &format!("dot {name}, {}{acc} out={out} precision=ieee", w.name),
+                    out,
+                    &[dims[0], n],
+                );
             }
             _ => {}
         }
@@ -267,7 +321,14 @@ impl Generator {
             return;
         }
         let dims = v.dims.clone();
-        let elem = self.random.pick(&[Scalar::I32, Scalar::F32, Scalar::I8, Scalar::F16, Scalar::I1, Scalar::I64]);
+        let elem = self.random.pick(&[
+            Scalar::I32,
+            Scalar::F32,
+            Scalar::I8,
+            Scalar::F16,
+            Scalar::I1,
+            Scalar::I64,
+        ]);
         let limit = (INPUT / 2 / elem.size()) as i64;
         // Where no clamp changes a lane, a formula stays a formula: both kinds of access are met.
         let limit = limit.min(v.elem.int_max().min(1 << 40) as i64);
@@ -275,7 +336,11 @@ impl Generator {
         if self.random.below(3) > 0 {
             let bound = |g: &mut Generator, x: i64| {
                 let c = g.line(&format!("const value={x}:{}", v.elem), v.elem, &[]);
-                if dims.is_empty() { c.name } else { g.line(&format!("splat {} shape={}", c.name, shape(&dims)), v.elem, &dims).name }
+                if dims.is_empty() {
+                    c.name
+                } else {
+                    g.line(&format!("splat {} shape={}", c.name, shape(&dims)), v.elem, &dims).name
+                }
             };
             let lo = bound(self, if v.elem.is_signed() { -limit.min(100) } else { 0 });
             let hi = bound(self, limit - 1);
@@ -283,7 +348,11 @@ impl Generator {
         }
         let p = self.raw(&format!("bitcast %in to=*{elem}"), &format!("*{elem}"), &[]);
         let elem_text = format!("*{elem}");
-        let p = if dims.is_empty() { p } else { self.raw(&format!("splat {p} shape={}", shape(&dims)), &elem_text, &dims) };
+        let p = if dims.is_empty() {
+            p
+        } else {
+            self.raw(&format!("splat {p} shape={}", shape(&dims)), &elem_text, &dims)
+        };
         let p = self.raw(&format!("ptr_add {p}, {index}"), &elem_text, &dims);
         let mask = self.typed(Scalar::I1, &dims).name;
         // Where a lane is out of bounds both runs must fail alike.
@@ -321,16 +390,23 @@ impl Generator {
         let i = self.typed(Scalar::I32, &v.dims);
         let n = self.count;
         let choice = if self.random.below(2) == 0 {
-            format!("%s{n} = select %g{n}, %a{n}, %b{n} : {e}\n    %t{n} = select %g{n}, %i{n}, %j{n} : i32")
+            format!(
+                "%s{n} = select %g{n}, %a{n}, %b{n} : {e}\n    %t{n} = select %g{n}, %i{n}, %j{n} : i32"
+            )
         } else {
-            format!("%s{n}, %t{n} = if %g{n} {{\n      yield values=[%a{n}, %i{n}]\n    }} {{\n      yield values=[%b{n}, %j{n}]\n    }} : {e}, i32")
+            format!(
+                "%s{n}, %t{n} = if %g{n} {{\n      yield values=[%a{n}, %i{n}]\n    }} {{\n      yield values=[%b{n}, %j{n}]\n    }} : {e}, i32"
+            )
         };
         let (x, y) = (format!("%v{n}"), format!("%v{}", n + 1));
         self.count += 2;
         let _ = writeln!(
             self.text,
             "  {x}, {y} = {op} inputs=[{}, {}] axis={axis}{reverse} {{\n    ^(%a{n}: {e}, %i{n}: i32, %b{n}: {e}, %j{n}: i32):\n    %g{n} = compare.gt %a{n}, %b{n} : i1\n    {choice}\n    yield values=[%s{n}, %t{n}]\n  }} : {}, {}",
-            v.name, i.name, ty(e, &to), ty("i32", &to)
+            v.name,
+            i.name,
+            ty(e, &to),
+            ty("i32", &to)
         );
         self.values.push(Val { name: x, elem: v.elem, dims: to.clone() });
         self.values.push(Val { name: y, elem: Scalar::I32, dims: to });
@@ -350,14 +426,23 @@ impl Generator {
             p = self.raw(&format!("splat {p} shape={}", shape(&v.dims)), &elem, &v.dims);
             p = self.raw(&format!("ptr_add {p}, {i}"), &elem, &v.dims);
         }
-        let mask = if self.random.below(3) == 0 { format!(" mask={}", self.typed(Scalar::I1, &v.dims).name) } else { String::new() };
+        let mask = if self.random.below(3) == 0 {
+            format!(" mask={}", self.typed(Scalar::I1, &v.dims).name)
+        } else {
+            String::new()
+        };
         let _ = writeln!(self.text, "  store {p}, {}{mask}", v.name);
     }
 }
 
 /// A kernel, the values that it stores with their offsets, and the bytes that one program writes.
 fn generate(seed: u64) -> (String, Vec<(Scalar, usize, usize)>, usize) {
-    let mut g = Generator { random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1), text: String::new(), values: Vec::new(), count: 0 };
+    let mut g = Generator {
+        random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+        text: String::new(),
+        values: Vec::new(),
+        count: 0,
+    };
     g.line("program_id axis=0", Scalar::I32, &[]);
     g.line("arange start=0 end=16", Scalar::I32, &[16]);
     let n = Val { name: "%n".to_string(), elem: Scalar::I32, dims: vec![] };
@@ -402,7 +487,8 @@ fn compressed_and_naive_agree() {
         *byte = random.next() as u8;
     }
     let (mut completed, mut failed) = (0, 0);
-    let rounds: u64 = option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(1500);
+    let rounds: u64 =
+        option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(1500);
     for seed in 0..rounds {
         let (text, stored, bytes) = generate(seed);
         let func = kernel(&text);
@@ -413,11 +499,18 @@ fn compressed_and_naive_agree() {
             out.fill(0x55);
             let start = input.as_mut_ptr() as usize;
             let args = [
-                Arg::Tensor(TensorArg { name: "in".to_string(), address: start + INPUT / 4, storage: start..start + INPUT, view: None, writable: false }),
+                Arg::Tensor(TensorArg {
+                    name: "in".to_string(),
+                    address: start + INPUT / 4,
+                    storage: start..start + INPUT,
+                    view: None,
+                    writable: false,
+                }),
                 tensor("out", &mut out),
                 int(13),
             ];
-            let result = run(&func, [programs as u32, 1, 1], &args, &LaunchOptions { naive, ..PLAIN });
+            let result =
+                run(&func, [programs as u32, 1, 1], &args, &LaunchOptions { naive, ..PLAIN });
             (result.map(|_| ()).map_err(|d| said(&d)), out.clone())
         });
         let [(a, out_a), (b, out_b)] = outcome;
@@ -427,7 +520,8 @@ fn compressed_and_naive_agree() {
             continue;
         }
         completed += 1;
-        let bytes_of = |out: &[u64]| -> Vec<u8> { out.iter().flat_map(|x| x.to_le_bytes()).collect() };
+        let bytes_of =
+            |out: &[u64]| -> Vec<u8> { out.iter().flat_map(|x| x.to_le_bytes()).collect() };
         let (out_a, out_b) = (bytes_of(&out_a), bytes_of(&out_b));
         for p in 0..programs {
             for (i, &(elem, at, n)) in stored.iter().enumerate() {

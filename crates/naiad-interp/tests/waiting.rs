@@ -41,7 +41,8 @@ fn atomics_of_all_programs_add_up() {
 }",
     );
     each(|options| {
-        let (mut c, mut f, mut h, mut hist, mut hi) = (vec![0i32], vec![0f32], vec![0u16], vec![0i32; 4], vec![-1f32]);
+        let (mut c, mut f, mut h, mut hist, mut hi) =
+            (vec![0i32], vec![0f32], vec![0u16], vec![0i32; 4], vec![-1f32]);
         let args = [
             tensor("c", &mut c),
             tensor("f", &mut f),
@@ -136,7 +137,13 @@ fn a_spin_lock_excludes() {
     let func = kernel(LOCK);
     each(|options| {
         let (mut lock, mut counter) = (vec![0i32], vec![0i32]);
-        run(&func, [500, 1, 1], &[tensor("lock", &mut lock), tensor("counter", &mut counter)], &options).unwrap();
+        run(
+            &func,
+            [500, 1, 1],
+            &[tensor("lock", &mut lock), tensor("counter", &mut counter)],
+            &options,
+        )
+        .unwrap();
         assert_eq!((lock[0], counter[0]), (0, 500));
     });
 }

@@ -1,1 +1,60 @@
+//! Run kernels of the Triton language from Rust: no Python, no GPU, no LLVM.
+//!
+//! ```no_run
+//! # fn main() -> naiad::Result<()> {
+//! let module = naiad::Module::from_file("examples/gelu.py")?;
+//! let gelu = module.kernel("gelu_kernel")?;
+//! let x = vec![1.0f32; 1000];
+//! let mut y = vec![0.0f32; 1000];
+//! gelu.launch((4,), naiad::args![&x, &mut y, x.len(), BLOCK = 256])?;
+//! # Ok(()) }
+//! ```
+//!
+//! How a launch goes, which is the same for Rust and for Python:
+//!
+//! ```text
+//! positional and keyword arguments
+//!      | Signature::bind            which argument is whose; launch options set aside
+//! one Slot per parameter
+//!      | Kernel::prepare            types by Triton's rules -> key -> compiled variant
+//! Launch
+//!      | Launch::run                grid, executor
+//! Report
+//! ```
+//!
+//! A [`Kernel`] is generic over the [`Host`] that answers what the kernel's free names mean: a bare
+//! file ([`Module`]) or a running Python. Whatever goes wrong is an [`Error`] with a
+//! [`Diagnostic`]; a panic of the compiler or an executor is caught and becomes one too.
 
+#[cfg(not(feature = "interp"))]
+compile_error!("naiad needs an executor: enable its feature `interp`");
+
+mod annotation;
+mod args;
+mod device;
+mod error;
+mod grid;
+mod kernel;
+mod module;
+mod options;
+mod recorder;
+mod signature;
+mod specialize;
+mod text;
+mod value;
+
+pub use annotation::Annotation;
+pub use args::{Args, Argument, Element, ElementMut, SliceView, constexpr};
+pub use device::Device;
+pub use error::{Error, Result, guard};
+pub use grid::{Grid, IntoGrid};
+pub use kernel::{Kernel, KernelOptions, Launch, ParamSelector};
+pub use module::Module;
+pub use naiad_diag::{Diagnostic, Id, Label, Place, Severity, Source, render};
+pub use naiad_front::host::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef};
+pub use naiad_front::{Compiled, ParamSpec};
+pub use naiad_interp::{LaunchOptions, PolicyKind, Report, View};
+pub use naiad_ir::{Elem, Pointer, Scalar, Type};
+pub use options::LaunchConfig;
+pub use signature::{Bound, Param, Signature, Slot};
+pub use value::{Tensor, Value};

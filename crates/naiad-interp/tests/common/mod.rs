@@ -15,7 +15,18 @@ pub trait Element: Copy {
 macro_rules! elements {
     ($($t:ident = $s:ident),*) => { $( impl Element for $t { const SCALAR: Scalar = Scalar::$s; } )* };
 }
-elements!(i8 = I8, i16 = I16, i32 = I32, i64 = I64, u8 = U8, u16 = U16, u32 = U32, u64 = U64, f32 = F32, f64 = F64);
+elements!(
+    i8 = I8,
+    i16 = I16,
+    i32 = I32,
+    i64 = I64,
+    u8 = U8,
+    u16 = U16,
+    u32 = U32,
+    u64 = U64,
+    f32 = F32,
+    f64 = F64
+);
 
 /// A kernel from its text, verified.
 pub fn kernel(text: &str) -> Function<Tile> {
@@ -50,7 +61,12 @@ pub fn f32(x: f32) -> Arg {
 pub const PLAIN: LaunchOptions<'static> =
     LaunchOptions { policy: PolicyKind::Plain, naive: false, threads: 1, interrupt: None };
 
-pub fn run(func: &Function<Tile>, grid: [u32; 3], args: &[Arg], options: &LaunchOptions<'_>) -> Result<Report, Box<Diagnostic>> {
+pub fn run(
+    func: &Function<Tile>,
+    grid: [u32; 3],
+    args: &[Arg],
+    options: &LaunchOptions<'_>,
+) -> Result<Report, Box<Diagnostic>> {
     // SAFETY: the tests' vectors outlive the call, and nothing else uses them meanwhile.
     unsafe { launch(func, grid, args, options) }
 }
@@ -58,7 +74,8 @@ pub fn run(func: &Function<Tile>, grid: [u32; 3], args: &[Arg], options: &Launch
 pub fn ok(func: &Function<Tile>, grid: [u32; 3], args: &[Arg]) {
     for naive in [false, true] {
         for threads in [1, 2] {
-            run(func, grid, args, &LaunchOptions { naive, threads, ..PLAIN }).unwrap_or_else(|d| panic!("{d:#?}"));
+            run(func, grid, args, &LaunchOptions { naive, threads, ..PLAIN })
+                .unwrap_or_else(|d| panic!("{d:#?}"));
         }
     }
 }

@@ -67,7 +67,7 @@ pub fn clamp<B: FloatOps>(b: &mut B, x: B::F, low: B::F, high: B::F) -> B::F {
 fn ordered_min<B: FloatOps>(b: &mut B, x: B::F, y: B::F) -> B::F {
     let (xb, yb) = (b.bits(x), b.bits(y));
     let either = b.or(xb, yb);
-    let either = b.from_bits(either);
+    let either = b.with_bits(either);
     let less = b.lt(x, y);
     let picked = b.select(less, x, y);
     let equal = b.eq(x, y);
@@ -79,7 +79,7 @@ fn ordered_min<B: FloatOps>(b: &mut B, x: B::F, y: B::F) -> B::F {
 fn ordered_max<B: FloatOps>(b: &mut B, x: B::F, y: B::F) -> B::F {
     let (xb, yb) = (b.bits(x), b.bits(y));
     let both = b.and(xb, yb);
-    let both = b.from_bits(both);
+    let both = b.with_bits(both);
     let more = b.gt(x, y);
     let picked = b.select(more, x, y);
     let equal = b.eq(x, y);

@@ -43,10 +43,15 @@ pub fn exp<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
             2.500005688945574e-08,
         ],
     );
-    let square = b.mul(r, r);
-    let tail = b.mul_add(square, q, r);
+    // 1 + r is rounded; `lost` is what the rounding took (exact: Dekker's fast two-sum). Without it
+    // the rounding of the tail, as large as r, would cost another quarter of an ulp.
     let one = b.constant(1.0);
-    let power = b.add(one, tail);
+    let head = b.add(one, r);
+    let lost = b.sub(one, head);
+    let lost = b.add(lost, r);
+    let square = b.mul(r, r);
+    let tail = b.mul_add(square, q, lost);
+    let power = b.add(head, tail);
     scaled(b, power, scale)
 }
 
@@ -72,7 +77,7 @@ pub fn exp2<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
             0.00015353367662639675,
         ],
         &[
-            0.6931471805599453,
+            std::f64::consts::LN_2,
             0.2402265069591013,
             0.055504108664820084,
             0.009618129107594114,
@@ -133,5 +138,5 @@ fn power_of_two<B: FloatOps>(b: &mut B, n: B::I) -> B::F {
     let bias = b.int(B::BIAS);
     let exponent = b.int_add(n, bias);
     let image = shl(b, exponent, B::MANTISSA);
-    b.from_bits(image)
+    b.with_bits(image)
 }

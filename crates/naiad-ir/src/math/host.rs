@@ -43,7 +43,7 @@ macro_rules! host {
             #[inline(always)] fn select(&mut self, m: bool, x: $f, y: $f) -> $f { if m { x } else { y } }
             #[inline(always)] fn select_int(&mut self, m: bool, x: $i, y: $i) -> $i { if m { x } else { y } }
             #[inline(always)] fn bits(&mut self, x: $f) -> $i { x.to_bits() as $i }
-            #[inline(always)] fn from_bits(&mut self, x: $i) -> $f { $f::from_bits(x as $u) }
+            #[inline(always)] fn with_bits(&mut self, x: $i) -> $f { $f::from_bits(x as $u) }
             #[inline(always)] fn to_float(&mut self, x: $i) -> $f { x as $f }
             #[inline(always)] fn int_add(&mut self, x: $i, y: $i) -> $i { x.wrapping_add(y) }
             #[inline(always)] fn int_sub(&mut self, x: $i, y: $i) -> $i { x.wrapping_sub(y) }

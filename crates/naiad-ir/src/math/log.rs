@@ -5,7 +5,7 @@ use super::ops::{pick, poly, sar, shl};
 
 /// The natural logarithm, within 1 ulp.
 ///
-/// `x = 2^e m` with `m` in `[sqrt(1/2), sqrt(2))`, and [`log_of_mantissa`] gives `log m`. Then
+/// `x = 2^e m` with `m` in `[sqrt(1/2), sqrt(2))`, and `log_of_mantissa` gives `log m`. Then
 /// `e ln 2` is added in two parts, the high one with so many trailing zeros that `e` times it is
 /// exact. No cancellation: where `e` is not 0, `|log x| >= 0.34`.
 #[inline(always)]
@@ -74,7 +74,7 @@ fn split<B: FloatOps>(b: &mut B, x: B::F) -> (B::F, B::F) {
     let e = sar(b, above, B::MANTISSA);
     let exponent = shl(b, e, B::MANTISSA);
     let m = b.int_sub(image, exponent);
-    let m = b.from_bits(m);
+    let m = b.with_bits(m);
     let one = b.constant(1.0);
     let f = b.sub(m, one);
     let e = b.to_float(e);

@@ -68,7 +68,7 @@ pub trait FloatOps {
     /// The bit image.
     fn bits(&mut self, x: Self::F) -> Self::I;
     /// The float with this bit image.
-    fn from_bits(&mut self, x: Self::I) -> Self::F;
+    fn with_bits(&mut self, x: Self::I) -> Self::F;
     /// The nearest float to a signed integer, ties to even.
     fn to_float(&mut self, x: Self::I) -> Self::F;
 
@@ -125,7 +125,7 @@ pub(super) fn copy_sign<B: FloatOps>(b: &mut B, x: B::F, sign: B::F) -> B::F {
     let sign = b.bits(sign);
     let sign = b.and(sign, mask);
     let both = b.or(magnitude, sign);
-    b.from_bits(both)
+    b.with_bits(both)
 }
 
 /// `x << by` for a constant shift.

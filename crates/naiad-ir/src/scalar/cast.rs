@@ -17,7 +17,7 @@
 use super::format::Format;
 use crate::types::{Kind, Scalar};
 
-/// How a conversion to a narrower float rounds.
+/// How a conversion from a float to a narrower one rounds; integers are always rounded to nearest.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Rounding {
     /// To nearest, ties to even (`rtne`).
@@ -80,7 +80,7 @@ fn encode(to: Scalar, rounding: Rounding, value: Value) -> u64 {
         (Value::Int(x), Kind::Signed | Kind::Unsigned) => x as u64 & to.mask(),
         (Value::Float(x), Kind::Signed | Kind::Unsigned) => float_to_int(to, x) & to.mask(),
         (Value::Int(x), Kind::Float) => match Format::of(to) {
-            Some(format) => u64::from(format.encode(round_to_odd(x), rounding)),
+            Some(format) => u64::from(format.encode(round_to_odd(x), Rounding::Nearest)),
             None => (x as f64).to_bits(),
         },
         (Value::Float(x), Kind::Float) => match Format::of(to) {

@@ -41,7 +41,6 @@ const fn fp8(mantissa: u32, bias: i32, largest: u32, nan: Nan) -> Format {
     Format { bits: 8, mantissa, bias, largest, infinity: None, nan }
 }
 
-const F32: Format = ieee(32, 23);
 const F16: Format = ieee(16, 10);
 const BF16: Format = ieee(16, 7);
 const E5: Format = ieee(8, 2);
@@ -52,10 +51,12 @@ const E5B16: Format = fp8(2, 16, 0x7f, Nan::NegativeZero);
 const E4B8: Format = fp8(3, 8, 0x7f, Nan::NegativeZero);
 
 impl Format {
+    pub(super) const F32: Format = ieee(32, 23);
+
     /// The format of a float type; `None` for fp64 and the integers.
     pub(super) const fn of(ty: Scalar) -> Option<&'static Format> {
         match ty {
-            Scalar::F32 => Some(&F32),
+            Scalar::F32 => Some(&Format::F32),
             Scalar::F16 => Some(&F16),
             Scalar::BF16 => Some(&BF16),
             Scalar::F8E5 => Some(&E5),

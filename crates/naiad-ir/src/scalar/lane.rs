@@ -12,6 +12,10 @@ pub trait Lane: Copy + Default + PartialEq + Send + Sync + 'static {
     fn from_image(image: u64) -> Self;
     /// The bit image, zero-extended.
     fn image(self) -> u64;
+    /// From the bytes of an element in memory; 0 if there are too few.
+    fn read(bytes: &[u8]) -> Self;
+    /// Into the bytes of an element in memory; nothing if there are too few.
+    fn write(self, bytes: &mut [u8]);
 }
 
 /// A lane that holds a float.
@@ -43,6 +47,18 @@ macro_rules! int_lanes {
             fn image(self) -> u64 {
                 u64::from(self as $unsigned)
             }
+
+            #[inline(always)]
+            fn read(bytes: &[u8]) -> $t {
+                bytes.first_chunk().map_or(0, |b| $t::from_ne_bytes(*b))
+            }
+
+            #[inline(always)]
+            fn write(self, bytes: &mut [u8]) {
+                if let Some(b) = bytes.first_chunk_mut() {
+                    *b = self.to_ne_bytes();
+                }
+            }
         }
     )* };
 }
@@ -70,6 +86,16 @@ impl Lane for bool {
     fn image(self) -> u64 {
         u64::from(self)
     }
+
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> bool {
+        u8::read(bytes) != 0
+    }
+
+    #[inline(always)]
+    fn write(self, bytes: &mut [u8]) {
+        u8::from(self).write(bytes);
+    }
 }
 
 impl Lane for f32 {
@@ -83,6 +109,18 @@ impl Lane for f32 {
     #[inline(always)]
     fn image(self) -> u64 {
         u64::from(self.to_bits())
+    }
+
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> f32 {
+        bytes.first_chunk().map_or(0.0, |b| f32::from_ne_bytes(*b))
+    }
+
+    #[inline(always)]
+    fn write(self, bytes: &mut [u8]) {
+        if let Some(b) = bytes.first_chunk_mut() {
+            *b = self.to_ne_bytes();
+        }
     }
 }
 
@@ -101,6 +139,18 @@ impl Lane for f64 {
     #[inline(always)]
     fn image(self) -> u64 {
         self.to_bits()
+    }
+
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> f64 {
+        bytes.first_chunk().map_or(0.0, |b| f64::from_ne_bytes(*b))
+    }
+
+    #[inline(always)]
+    fn write(self, bytes: &mut [u8]) {
+        if let Some(b) = bytes.first_chunk_mut() {
+            *b = self.to_ne_bytes();
+        }
     }
 }
 

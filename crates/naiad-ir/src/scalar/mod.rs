@@ -5,8 +5,9 @@
 //!   lane.rs       the types that are computed in
 //!   eval.rs       from (function, type) to a loop body, or to one result
 //!   properties.rs commutative, associative, identity
-//!   cast.rs       conversions between all pairs of types, one element or a slice
-//!   format.rs     the float formats narrower than 32 bits
+//!   cast.rs       conversions between all pairs of types, of one element
+//!   slice.rs      the same for slices
+//!   format.rs     the float formats of at most 32 bits
 //! ```
 //!
 //! **Compute types.** Functions are computed in a [`Lane`]: `bool`, the integers, `f32` and `f64`.
@@ -32,12 +33,14 @@ mod format;
 mod int;
 mod lane;
 mod properties;
+mod slice;
 mod table;
 
 pub use cast::{Rounding, cast_bits};
 pub use eval::{BinaryVisitor, PredicateVisitor, TernaryVisitor, UnaryVisitor};
 pub use int::IntLane;
 pub use lane::{FloatLane, Lane, Lanewise};
+pub use slice::{cast_slice, narrow_slice, widen_slice};
 pub use table::{BinaryFn, Predicate, TernaryFn, UnaryFn};
 
 use crate::types::Scalar;

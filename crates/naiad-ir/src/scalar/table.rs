@@ -4,22 +4,17 @@
 //! [`IntLane`]s, `float` is generic over [`FloatOps`] and so serves executors and compilers alike. A
 //! function accepts the kinds that its row has an implementation for.
 
-use super::{FloatLane, IntLane, Lanewise};
 use super::{BinaryVisitor, PredicateVisitor, TernaryVisitor, UnaryVisitor};
+use super::{FloatLane, IntLane, Lanewise};
 use crate::math::{self, FloatOps};
 use std::fmt;
 
 /// Declares closed enums of functions, each with a way from a variant to its implementation.
 ///
-/// `Name: Visitor, (arguments): (lanes) => result, (built values) => result`. The `@` rules only pass
-/// a tuple of names on as arguments.
+/// `Name: Visitor, (arguments): (lanes) => result, (built values) => result`. The `@call`
+/// rule only passes a tuple of names on as arguments, behind a builder if there is one.
 macro_rules! scalar_functions {
-    (@call $f:path, ($x:ident,)) => { $f($x) };
-    (@call $f:path, ($x:ident, $y:ident)) => { $f($x, $y) };
-    (@call $f:path, ($x:ident, $y:ident, $z:ident)) => { $f($x, $y, $z) };
-    (@build $f:path, $b:ident, ($x:ident,)) => { $f($b, $x) };
-    (@build $f:path, $b:ident, ($x:ident, $y:ident)) => { $f($b, $x, $y) };
-    (@build $f:path, $b:ident, ($x:ident, $y:ident, $z:ident)) => { $f($b, $x, $y, $z) };
+    (@call $f:path, ($($b:ident)?), ($($x:ident),+ $(,)?)) => { $f($($b,)? $($x),+) };
 
     ($( $(#[$meta:meta])* $Fn:ident: $Visitor:ident, $args:tt:
         $In:ty => $Out:ty, $BuiltIn:ty => $BuiltOut:ty {
@@ -30,6 +25,7 @@ macro_rules! scalar_functions {
         #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
         pub enum $Fn { $( $(#[doc = $doc])+ $Row, )+ }
 
+        #[allow(unreachable_patterns, reason = "every row may have the implementation asked for")]
         impl $Fn {
             pub const ALL: &'static [$Fn] = &[$( $Fn::$Row, )+];
 
@@ -53,13 +49,10 @@ macro_rules! scalar_functions {
                         struct Row;
                         impl<T: IntLane> Lanewise<$In, $Out> for Row {
                             #[inline(always)]
-                            fn at(self, $args: $In) -> $Out {
-                                scalar_functions!(@call $int, $args)
-                            }
+                            fn at(self, $args: $In) -> $Out { scalar_functions!(@call $int, (), $args) }
                         }
                         Some(visitor.visit::<T>(Row))
                     } )? )+
-                    #[allow(unreachable_patterns, reason = "a table may be all integers")]
                     _ => None,
                 }
             }
@@ -74,12 +67,11 @@ macro_rules! scalar_functions {
                             #[inline(always)]
                             fn at(self, $args: $In) -> $Out {
                                 let b = &mut T::Host::default();
-                                scalar_functions!(@build $float, b, $args)
+                                scalar_functions!(@call $float, (b), $args)
                             }
                         }
                         Some(visitor.visit::<T>(Row))
                     } )? )+
-                    #[allow(unreachable_patterns, reason = "a table may be all floats")]
                     _ => None,
                 }
             }
@@ -87,8 +79,7 @@ macro_rules! scalar_functions {
             /// The function on floats, out of the operations of `b`; `None` if it takes none.
             pub fn expand<B: FloatOps>(self, b: &mut B, $args: $BuiltIn) -> Option<$BuiltOut> {
                 match self {
-                    $( $( $Fn::$Row => Some(scalar_functions!(@build $float, b, $args)), )? )+
-                    #[allow(unreachable_patterns, reason = "a table may be all floats")]
+                    $( $( $Fn::$Row => Some(scalar_functions!(@call $float, (b), $args)), )? )+
                     _ => None,
                 }
             }

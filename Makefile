@@ -1,0 +1,49 @@
+# What a contributor runs. Needs Rust 1.95 and Python 3.10 or newer; the rest goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO ?= cargo
+
+# What the extension is built from.
+SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml)
+
+.PHONY: demo extension test test-rust test-python fmt lint tidy clean
+
+## Build Naiad and run a script of Triton kernels on this machine's CPU.
+demo: extension
+	$(BIN)/python -m naiad run examples/demo.py
+
+$(VENV)/.tools:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2" numpy pytest
+	touch $@
+
+# One profile for everything, so that tests, CI and the extension build once.
+$(VENV)/.extension: $(VENV)/.tools $(SOURCES)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet --profile dev
+	touch $@
+
+extension: $(VENV)/.extension
+
+test: test-rust test-python
+
+test-rust:
+	$(CARGO) test --workspace
+
+test-python: extension
+	$(BIN)/python -m pytest -q
+
+fmt:
+	$(CARGO) fmt --all
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+tidy:
+	$(CARGO) run --quiet -p xtask -- tidy
+
+clean:
+	rm -rf $(VENV)
+	$(CARGO) clean

@@ -1,0 +1,52 @@
+//! The command line: what reaches the runner, and exit codes.
+
+use naiad_cli::{DeviceChoice, RunOptions, ScriptRunner};
+use std::cell::RefCell;
+
+/// Notes what it is to run.
+#[derive(Default)]
+struct Recorder(RefCell<Vec<(String, Vec<String>, RunOptions)>>);
+
+impl ScriptRunner for Recorder {
+    fn run(&self, script: &str, args: &[String], options: &RunOptions) -> i32 {
+        self.0.borrow_mut().push((script.to_string(), args.to_vec(), *options));
+        7
+    }
+}
+
+fn run(line: &str) -> (i32, Vec<(String, Vec<String>, RunOptions)>) {
+    let recorder = Recorder::default();
+    let words = ["naiad"].into_iter().chain(line.split_whitespace());
+    let code = naiad_cli::main(words.map(Into::into), &recorder);
+    (code, recorder.0.into_inner())
+}
+
+#[test]
+fn run_hands_over_everything_after_the_script() {
+    let options = RunOptions { device: DeviceChoice::Cpu, check: true };
+    let (code, ran) = run("run --device cpu --check s.py --check -x --device cuda");
+    let args = ["--check", "-x", "--device", "cuda"].map(String::from).to_vec();
+    assert_eq!((code, ran), (7, vec![("s.py".to_string(), args, options)]));
+}
+
+#[test]
+fn options_survive_a_process_boundary() {
+    for options in [RunOptions::default(), RunOptions { device: DeviceChoice::Cpu, check: true }] {
+        let line = format!("run {} s.py", options.to_args().join(" "));
+        assert_eq!(run(&line).1[0].2, options);
+    }
+}
+
+#[test]
+fn exit_codes() {
+    for (line, code) in [
+        ("", 2),
+        ("run", 2),
+        ("nonsense", 2),
+        ("--version", 0),
+        ("compile no-such-file.py::k --signature x=i32", 1),
+        ("lint no-such-file.py", 1),
+    ] {
+        assert_eq!(run(line).0, code, "{line}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Values between Python and the front end.
+
+use crate::dtype::{self, DType};
+use crate::host::PyHost;
+use naiad::{FnRef, HostValue};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{
+    PyBool, PyFloat, PyFunction, PyInt, PyList, PyModule, PyString, PyTuple, PyType,
+};
+
+/// A class of the Python package, looked up once.
+macro_rules! class {
+    ($name:ident, $module:literal, $class:literal) => {
+        pub fn $name(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+            static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+            CLASS.import(py, $module, $class)
+        }
+    };
+}
+
+class!(constexpr_class, "naiad.language.core", "constexpr");
+class!(constexpr_function_class, "naiad.runtime.jit", "ConstexprFunction");
+class!(jit_function_class, "naiad.runtime.jit", "JITFunction");
+
+/// What the front end is to see in a Python object.
+pub fn to_host(host: &PyHost, obj: &Bound<'_, PyAny>) -> PyResult<HostValue> {
+    match plain(host, obj)? {
+        Some(value) => Ok(value),
+        None => opaque(host, obj),
+    }
+}
+
+/// The value of an object that is no more than a value; none for others.
+pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>) -> PyResult<Option<HostValue>> {
+    let py = obj.py();
+    if obj.is_none() {
+        return Ok(Some(HostValue::None));
+    }
+    // `bool` first: it is an `int` too.
+    if let Ok(b) = obj.cast::<PyBool>() {
+        return Ok(Some(HostValue::Bool(b.is_true())));
+    }
+    if let Ok(i) = obj.cast::<PyInt>() {
+        return Ok(Some(HostValue::Int(i.extract()?)));
+    }
+    if let Ok(f) = obj.cast::<PyFloat>() {
+        return Ok(Some(HostValue::Float(f.value())));
+    }
+    if let Ok(s) = obj.cast::<PyString>() {
+        return Ok(Some(HostValue::Str(s.to_str()?.to_string())));
+    }
+    if let Ok(tuple) = obj.cast::<PyTuple>() {
+        let items = tuple.iter().map(|x| to_host(host, &x)).collect::<PyResult<_>>()?;
+        let fields = obj.getattr_opt("_fields")?.and_then(|f| f.extract::<Vec<String>>().ok());
+        return Ok(Some(HostValue::Tuple { items, names: fields.map(Into::into) }));
+    }
+    if let Ok(list) = obj.cast::<PyList>() {
+        let items = list.iter().map(|x| to_host(host, &x)).collect::<PyResult<_>>()?;
+        return Ok(Some(HostValue::Tuple { items, names: None }));
+    }
+    if let Ok(d) = obj.cast::<DType>() {
+        return Ok(Some(HostValue::DType(d.get().elem)));
+    }
+    if obj.is_instance(constexpr_class(py)?)? {
+        return Ok(Some(HostValue::Constexpr(Box::new(to_host(host, &obj.getattr("value")?)?))));
+    }
+    if obj.is_instance(jit_function_class(py)?)? {
+        return Ok(Some(HostValue::Function(FnRef(host.functions.intern(obj)))));
+    }
+    Ok(None)
+}
+
+/// An object that is known by what can be asked of it. It is kept alive from here on.
+pub fn opaque(host: &PyHost, obj: &Bound<'_, PyAny>) -> PyResult<HostValue> {
+    if !obj.is_instance_of::<PyModule>()
+        && let Some(name) = obj.getattr_opt("__naiad_builtin__")?
+        && let Ok(name) = name.extract::<String>()
+    {
+        return Ok(HostValue::Builtin(name));
+    }
+    Ok(HostValue::Object(naiad::ObjRef(host.objects.intern(obj)), describe(obj)?))
+}
+
+/// A word for messages. The front end knows modules of the language by theirs.
+pub fn describe(obj: &Bound<'_, PyAny>) -> PyResult<String> {
+    let name = |attr: &str| -> PyResult<String> { obj.getattr(attr)?.extract() };
+    if obj.is_instance_of::<PyModule>() {
+        return Ok(format!("module '{}'", name("__name__")?));
+    }
+    if obj.is_instance_of::<PyFunction>() {
+        return Ok(format!("function '{}'", name("__qualname__")?));
+    }
+    if obj.is_instance_of::<PyType>() {
+        return Ok(format!("class '{}'", name("__qualname__")?));
+    }
+    Ok(format!("a '{}' object", obj.get_type().name()?))
+}
+
+/// The Python object of a value of the front end.
+pub fn to_python<'py>(
+    py: Python<'py>,
+    host: &PyHost,
+    value: &HostValue,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        HostValue::None => py.None().into_bound(py),
+        HostValue::Bool(b) => PyBool::new(py, *b).to_owned().into_any(),
+        HostValue::Int(i) => i.into_pyobject(py)?.into_any(),
+        HostValue::Float(f) => PyFloat::new(py, *f).into_any(),
+        HostValue::Str(s) => PyString::new(py, s).into_any(),
+        HostValue::Tuple { items, .. } => {
+            let items =
+                items.iter().map(|v| to_python(py, host, v)).collect::<PyResult<Vec<_>>>()?;
+            PyTuple::new(py, items)?.into_any()
+        }
+        HostValue::DType(elem) => dtype::to_python(py, *elem)?,
+        HostValue::Function(f) => host.functions.get(py, f.0)?,
+        HostValue::Builtin(name) => builtin(py, name)?,
+        HostValue::Constexpr(inner) => to_python(py, host, inner)?,
+        HostValue::Object(o, _) => host.objects.get(py, o.0)?,
+    })
+}
+
+fn builtin<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let (module, path) = match name.strip_prefix("triton.") {
+        Some(path) => ("naiad", path),
+        None => ("naiad.language", name),
+    };
+    let module = py.import(module)?.into_any();
+    path.split('.').try_fold(module, |object, attr| object.getattr(attr))
+}

@@ -1,0 +1,339 @@
+//! The hot path: from the arguments of a Python call to a launch.
+
+use crate::convert::{opaque, plain, to_host, to_python};
+use crate::errors::{exception, human};
+use crate::host::PyHost;
+use crate::interrupt::Interruptible;
+use crate::tensor::{Trouble, tensor};
+use naiad::{
+    Diagnostic, Error, Grid, Id, Kernel, KernelOptions, LaunchOptions, ParamSelector, PolicyKind,
+    Slot, Value,
+};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::{PyTraverseError, PyVisit, intern};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// How launches of this process run; set by the command line and by `naiad.knobs`.
+static CHECKED: AtomicBool = AtomicBool::new(false);
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets whether launches are checked and over how many threads they spread (0: all cores).
+#[pyfunction]
+pub fn configure(checked: bool, threads: usize) {
+    CHECKED.store(checked, Ordering::Relaxed);
+    THREADS.store(threads, Ordering::Relaxed);
+}
+
+/// One kernel with its compiled variants.
+#[pyclass(name = "Kernel", module = "naiad._naiad", frozen)]
+pub struct PyKernel {
+    core: Kernel<PyHost>,
+}
+
+/// A compiled variant, as a launch returns it.
+#[pyclass(name = "CompiledKernel", module = "naiad._naiad", frozen)]
+pub struct PyCompiled {
+    compiled: Arc<naiad::Compiled>,
+    config: naiad::LaunchConfig,
+}
+
+type Object<'py> = Bound<'py, PyAny>;
+type Arguments<'py> = naiad::Bound<PyBackedStr, Object<'py>>;
+
+#[pymethods]
+impl PyKernel {
+    /// `function` is the `JITFunction`.
+    #[new]
+    fn new(
+        function: &Object<'_>,
+        do_not_specialize: Vec<Object<'_>>,
+        debug: bool,
+    ) -> PyResult<PyKernel> {
+        let select = |s: &Object<'_>| match s.extract::<usize>() {
+            Ok(i) => Ok(ParamSelector::Index(i)),
+            Err(_) => s.extract::<String>().map(ParamSelector::Name),
+        };
+        let do_not_specialize = do_not_specialize.iter().map(select).collect::<PyResult<_>>()?;
+        let options = KernelOptions { do_not_specialize, debug };
+        let host = Arc::new(PyHost::new(function));
+        let core = Kernel::new(host, PyHost::KERNEL, options);
+        Ok(PyKernel { core: core.map_err(|e| exception(function.py(), &e))? })
+    }
+
+    /// Binds, compiles where needed, and unless `warmup` runs the grid's programs.
+    #[pyo3(signature = (grid, warmup, args, kwargs))]
+    fn launch(
+        &self,
+        py: Python<'_>,
+        grid: &Object<'_>,
+        warmup: bool,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+    ) -> PyResult<PyCompiled> {
+        let raise = |e: Error| exception(py, &e);
+        let bound = self.bind_arguments(args, kwargs)?;
+        let grid = if warmup { None } else { Some(self.grid(py, grid, &bound)?) };
+        let launch = self.prepare(py, bound)?;
+        if launch.fresh {
+            report(py, &launch.compiled().printed, &launch.compiled().findings)?;
+        }
+        if let Some(grid) = grid {
+            let found = run(py, &launch, grid)?.map_err(raise)?;
+            report(py, &[], &found.findings)?;
+        }
+        Ok(PyCompiled { compiled: launch.compiled_arc(), config: launch.config })
+    }
+
+    /// The arguments by the names of their parameters, defaults included; then the launch options.
+    fn bind<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        let bound = self.bind_arguments(args, kwargs)?;
+        let options = PyDict::new(py);
+        for (name, value) in &bound.options {
+            options.set_item(&**name, value)?;
+        }
+        Ok((self.by_name(py, &bound)?, options))
+    }
+
+    /// Name, annotation or None, whether there is a default, whether constexpr: for each parameter.
+    #[getter]
+    fn params(&self) -> Vec<(String, Option<String>, bool, bool)> {
+        let params = self.core.signature().params.iter().map(|p| &p.info);
+        params
+            .map(|p| (p.name.clone(), p.annotation.clone(), p.has_default, p.is_constexpr))
+            .collect()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.core.host().visit(&visit)
+    }
+}
+
+impl PyKernel {
+    fn bind_arguments<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Arguments<'py>> {
+        let keywords =
+            kwargs.iter().map(|(k, v)| Ok((PyBackedStr::try_from(k.cast_into::<PyString>()?)?, v)));
+        let keywords = keywords.collect::<PyResult<Vec<_>>>()?;
+        self.core.signature().bind(args.iter(), keywords).map_err(|e| exception(args.py(), &e))
+    }
+
+    fn by_name<'py>(
+        &self,
+        py: Python<'py>,
+        bound: &Arguments<'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let names = PyDict::new(py);
+        for (slot, param) in bound.slots.iter().zip(&self.core.signature().params) {
+            let value = match slot {
+                Slot::Given(value) => value.clone(),
+                Slot::Rest(values) => PyTuple::new(py, values)?.into_any(),
+                Slot::Default => match self.core.default(&param.info.name) {
+                    Ok(Value::Host(value)) => to_python(py, self.core.host(), &value)?,
+                    Ok(_) => continue,
+                    Err(e) => return Err(exception(py, &e)),
+                },
+            };
+            names.set_item(&param.info.name, value)?;
+        }
+        Ok(names)
+    }
+
+    /// The grid, asked for with all arguments where it is a function.
+    fn grid<'py>(
+        &self,
+        py: Python<'py>,
+        grid: &Object<'py>,
+        bound: &Arguments<'py>,
+    ) -> PyResult<Grid> {
+        let answer;
+        let grid = if grid.is_callable() {
+            answer = grid.call1((self.by_name(py, bound)?,))?;
+            &answer
+        } else {
+            grid
+        };
+        let raise = |message: String| exception(py, &Grid::error(message));
+        let Some(items) = items(grid) else {
+            let what = grid.get_type().name()?;
+            let hint = if grid.is_instance_of::<PyInt>() {
+                format!(": write `({grid},)`")
+            } else {
+                String::new()
+            };
+            return Err(raise(format!(
+                "a grid is a tuple or a list of integers, not one {what}{hint}"
+            )));
+        };
+        let count = |(axis, item): (usize, &Object<'py>)| -> PyResult<i128> {
+            let is_int = !item.is_instance_of::<PyBool>() && !item.is_instance_of::<PyFloat>();
+            let index = is_int.then(|| item.call_method0(intern!(py, "__index__")).ok()).flatten();
+            match index {
+                Some(i) => i.extract(),
+                None => {
+                    let what = format!(
+                        "the grid's count along axis {axis} is {}, which is no integer",
+                        item.repr()?
+                    );
+                    Err(raise(what))
+                }
+            }
+        };
+        let items = items.iter().enumerate().map(count).collect::<PyResult<Vec<_>>>()?;
+        Grid::new(&items).map_err(|e| exception(py, &e))
+    }
+
+    fn prepare(&self, py: Python<'_>, bound: Arguments<'_>) -> PyResult<naiad::Launch> {
+        let signature = self.core.signature();
+        let mut slots = Vec::with_capacity(bound.slots.len());
+        for (index, slot) in bound.slots.into_iter().enumerate() {
+            let convert = |object: Object<'_>| {
+                self.value(&object, signature.params[index].info.is_constexpr).map_err(|trouble| {
+                    match trouble {
+                        Trouble::Unfit { why, help } => {
+                            exception(py, &signature.misfit(index, &why, Some(help)))
+                        }
+                        Trouble::Python(e) => e,
+                    }
+                })
+            };
+            slots.push(match slot {
+                Slot::Given(object) => Slot::Given(convert(object)?),
+                Slot::Rest(objects) => {
+                    Slot::Rest(objects.into_iter().map(convert).collect::<PyResult<_>>()?)
+                }
+                Slot::Default => Slot::Default,
+            });
+        }
+        let options = bound.options.iter().map(|(k, v)| Ok((k, to_host(self.core.host(), v)?)));
+        let options = options.collect::<PyResult<Vec<_>>>()?;
+        self.core.prepare(slots, options).map_err(|e| exception(py, &e))
+    }
+
+    fn value(&self, object: &Object<'_>, is_constexpr: bool) -> Result<Value, Trouble> {
+        let host = self.core.host();
+        if let Ok(tuple) = object.cast::<PyTuple>()
+            && !is_constexpr
+        {
+            let items = tuple.iter().map(|x| self.value(&x, false)).collect::<Result<_, _>>()?;
+            return Ok(Value::Tuple(items));
+        }
+        match plain(host, object) {
+            Ok(Some(value)) => return Ok(Value::Host(value)),
+            Ok(None) => {}
+            Err(e) if e.is_instance_of::<PyOverflowError>(object.py()) => {
+                return Err(Trouble::Unfit {
+                    why: format!("cannot be the int {object}: it has more than 128 bits"),
+                    help: "kernels hold integers of up to 64 bits",
+                });
+            }
+            Err(e) => return Err(e.into()),
+        }
+        // Memory before other objects: those are kept alive, and a tensor must not be.
+        match tensor(object)? {
+            Some(tensor) => Ok(Value::Tensor(tensor)),
+            None => Ok(Value::Host(opaque(host, object)?)),
+        }
+    }
+}
+
+/// The items of a tuple or list.
+fn items<'py>(object: &Object<'py>) -> Option<Vec<Object<'py>>> {
+    let tuple = object.cast::<PyTuple>().map(|t| t.iter().collect());
+    tuple.ok().or_else(|| object.cast::<PyList>().ok().map(|l| l.iter().collect()))
+}
+
+/// Runs a launch with other Python threads running too. The outer error is an exception of Python's
+/// own, such as `KeyboardInterrupt`.
+fn run(
+    py: Python<'_>,
+    launch: &naiad::Launch,
+    grid: Grid,
+) -> PyResult<Result<naiad::Report, Error>> {
+    let checked = CHECKED.load(Ordering::Relaxed);
+    let result = {
+        let interruptible = Interruptible::begin();
+        let options = LaunchOptions {
+            policy: if checked { PolicyKind::Checked } else { PolicyKind::Plain },
+            naive: false,
+            threads: THREADS.load(Ordering::Relaxed),
+            interrupt: interruptible.flag(),
+        };
+        // SAFETY: the caller of the launch holds the tensors until it returns, and their addresses
+        // and extents were read from them just now. What other threads do to them meanwhile is
+        // theirs to order, as with any library that releases the lock.
+        py.detach(|| unsafe { launch.run(grid, &options) })
+    };
+    if matches!(&result, Err(e) if e.id() == Id::Interrupted) {
+        py.check_signals()?;
+    }
+    Ok(result)
+}
+
+/// Prints what `tl.static_print` printed, and findings as warnings.
+fn report(py: Python<'_>, printed: &[String], findings: &[Diagnostic]) -> PyResult<()> {
+    if !printed.is_empty() {
+        let print = py.import("builtins")?.getattr("print")?;
+        for line in printed {
+            print.call1((line,))?;
+        }
+    }
+    for finding in findings {
+        py.import("naiad.errors")?.getattr("warn")?.call1((finding.id.name(), human(finding)))?;
+    }
+    Ok(())
+}
+
+#[pymethods]
+impl PyCompiled {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.compiled.func.name
+    }
+
+    /// Texts of the stages of compilation, by name: here the Tile IR.
+    #[getter]
+    fn asm<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stages = PyDict::new(py);
+        stages.set_item("tile", self.compiled.func.to_string())?;
+        Ok(stages)
+    }
+
+    /// The launch options that code reads back from a compiled kernel.
+    #[getter]
+    fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let options = PyDict::new(py);
+        options.set_item("num_warps", self.config.num_warps)?;
+        options.set_item("num_stages", self.config.num_stages)?;
+        options.set_item("num_ctas", self.config.num_ctas)?;
+        options.set_item("maxnreg", self.config.maxnreg)?;
+        options.set_item("enable_fp_fusion", self.config.enable_fp_fusion)?;
+        options.set_item("debug", self.config.debug)?;
+        Ok(options)
+    }
+
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
+        let fields = self.options(py)?;
+        fields.set_item("name", self.name())?;
+        fields.set_item("shared", 0)?;
+        py.import("types")?.getattr("SimpleNamespace")?.call((), Some(&fields))
+    }
+
+    fn __getitem__(&self, _grid: &Object<'_>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "launch the kernel itself: `kernel[grid](...)` finds this variant again",
+        ))
+    }
+}

@@ -1,0 +1,47 @@
+//! The extension module `naiad._naiad`: what the Python package needs from Rust, and no more.
+//!
+//! ```text
+//! kernel     Kernel: bind, specialize, launch: the hot path
+//! tensor     memory of torch and NumPy objects
+//! convert    values between Python and the front end
+//! host       a running Python as the front end's host
+//! dtype      tl.dtype, tl.pointer_type
+//! errors     diagnostics as exceptions
+//! interrupt  Ctrl-C during a launch
+//! cli        the command, in this interpreter
+//! ```
+
+mod cli;
+mod convert;
+mod dtype;
+mod errors;
+mod host;
+mod interrupt;
+mod kernel;
+mod names;
+mod tensor;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _naiad {
+    #[pymodule_export]
+    use crate::cli::cli_main;
+    #[pymodule_export]
+    use crate::dtype::{DType, PointerType};
+    #[pymodule_export]
+    use crate::kernel::{PyCompiled, PyKernel, configure};
+    #[pymodule_export]
+    use crate::names::{dtype_names, language_names};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // A panic is reported as a diagnostic by whoever catches it; what Rust would print besides
+        // says nothing to a user of Python. NAIAD_BACKTRACE keeps it, for developers.
+        if std::env::var_os("NAIAD_BACKTRACE").is_none() {
+            std::panic::set_hook(Box::new(|_| {}));
+        }
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,256 @@
+//! Memory of Python objects, without a copy.
+//!
+//! A tensor is what has `data_ptr()` and `dtype` (torch, and wrappers of its tensors), or
+//! `__array_interface__` (NumPy and its kin). Its storage is that of the array that owns the memory,
+//! so an access beside a slice but inside the array it was cut from is told from one outside.
+
+use crate::dtype::{DType, scalar_from_library};
+use naiad::{Scalar, Tensor, View};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString, PyType};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// Why an object cannot be a tensor.
+pub enum Trouble {
+    /// It is one, but not of a kind that kernels here can take.
+    Unfit {
+        why: String,
+        help: &'static str,
+    },
+    Python(PyErr),
+}
+
+impl From<PyErr> for Trouble {
+    fn from(e: PyErr) -> Trouble {
+        Trouble::Python(e)
+    }
+}
+
+fn unfit<T>(why: impl Into<String>, help: &'static str) -> Result<T, Trouble> {
+    Err(Trouble::Unfit { why: why.into(), help })
+}
+
+/// The tensor that `obj` is; none where it is no tensor at all.
+pub fn tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
+    let py = obj.py();
+    // A class has the attributes of its instances and no memory.
+    if obj.is_instance_of::<PyType>() {
+        return Ok(None);
+    }
+    if let Some(data_ptr) = obj.getattr_opt(intern!(py, "data_ptr"))? {
+        return torch_like(obj, &data_ptr).map(Some);
+    }
+    if let Some(interface) = obj.getattr_opt(intern!(py, "__array_interface__"))? {
+        return array_like(obj, &interface).map(Some);
+    }
+    if obj.hasattr(intern!(py, "__cuda_array_interface__"))? {
+        return unfit(
+            "lies on a GPU, and this build of Naiad runs on the CPU",
+            "copy it to the CPU first",
+        );
+    }
+    Ok(None)
+}
+
+fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
+    let py = obj.py();
+    if let Some(device) = obj.getattr_opt(intern!(py, "device"))? {
+        let kind = device.getattr(intern!(py, "type"))?;
+        if !kind.eq(intern!(py, "cpu"))? {
+            let why =
+                format!("lies on the device '{device}', and this build of Naiad runs on the CPU");
+            return unfit(why, "move it: `x.cpu()`");
+        }
+    }
+    let elem = elem_of(&obj.getattr(intern!(py, "dtype"))?)?;
+    let address: usize = data_ptr.call0()?.extract()?;
+    let shape: Vec<usize> = obj.getattr(intern!(py, "shape"))?.extract()?;
+    let strides: Vec<isize> = obj.call_method0(intern!(py, "stride"))?.extract()?;
+    let storage = match obj.getattr_opt(intern!(py, "untyped_storage"))? {
+        Some(untyped) => {
+            let untyped = untyped.call0()?;
+            let start: usize = untyped.call_method0(intern!(py, "data_ptr"))?.extract()?;
+            let bytes: usize = untyped.call_method0(intern!(py, "nbytes"))?.extract()?;
+            start..start + bytes
+        }
+        None => extent(address, elem.size(), &shape, &strides),
+    };
+    let view = View { elem, shape, strides };
+    Ok(Tensor { elem, address, storage, view: Some(view), writable: true })
+}
+
+fn array_like(obj: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
+    let array = Array::read(obj, interface)?;
+    let Array { elem, address, writable, .. } = array;
+    let size = elem.size() as isize;
+    if array.byte_strides.iter().any(|s| s % size != 0) {
+        return unfit(
+            "has strides that are no multiple of its element's size",
+            "copy it: `numpy.ascontiguousarray(x)`",
+        );
+    }
+    let storage = storage_of(obj, &array)?;
+    let strides = array.byte_strides.iter().map(|s| s / size).collect();
+    let view = View { elem, shape: array.shape, strides };
+    Ok(Tensor { elem, address, storage, view: Some(view), writable })
+}
+
+/// What `__array_interface__` says.
+struct Array {
+    elem: Scalar,
+    address: usize,
+    shape: Vec<usize>,
+    byte_strides: Vec<isize>,
+    writable: bool,
+}
+
+impl Array {
+    fn read<'py>(obj: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> Result<Array, Trouble> {
+        let py = obj.py();
+        let interface = interface.cast::<PyDict>().map_err(PyErr::from)?;
+        let item = |key: &Bound<'py, PyString>| -> PyResult<Bound<'py, PyAny>> {
+            interface.get_item(key)?.ok_or_else(|| {
+                pyo3::exceptions::PyKeyError::new_err(format!("__array_interface__ has no {key}"))
+            })
+        };
+        let elem = elem_of_typestr(obj, &item(intern!(py, "typestr"))?)?;
+        let (address, read_only): (usize, bool) = item(intern!(py, "data"))?.extract()?;
+        let shape: Vec<usize> = item(intern!(py, "shape"))?.extract()?;
+        let strides = interface.get_item(intern!(py, "strides"))?.filter(|s| !s.is_none());
+        let byte_strides = match strides {
+            Some(strides) => strides.extract()?,
+            None => row_major(&shape, elem.size()),
+        };
+        Ok(Array { elem, address, shape, byte_strides, writable: !read_only })
+    }
+
+    fn extent(&self) -> Range<usize> {
+        let (low, high) = reach(&self.shape, &self.byte_strides);
+        let end = if self.shape.contains(&0) { 0 } else { high + self.elem.size() as isize };
+        self.address.wrapping_add_signed(low)..self.address.wrapping_add_signed(end)
+    }
+}
+
+/// The memory of the array that owns what `obj` shows: the end of its chain of bases.
+fn storage_of(obj: &Bound<'_, PyAny>, array: &Array) -> Result<Range<usize>, Trouble> {
+    let py = obj.py();
+    let mut owner = array.extent();
+    let mut base = obj.getattr_opt(intern!(py, "base"))?;
+    while let Some(next) = base.filter(|b| !b.is_none()) {
+        if next.hasattr(intern!(py, "untyped_storage"))? {
+            return Ok(union(owner, tensor(&next)?.map(|t| t.storage)));
+        }
+        // What is no array (bytes, a memory map) says nothing of its extent beyond the array over it.
+        let Some(interface) = next.getattr_opt(intern!(py, "__array_interface__"))? else { break };
+        let Ok(array) = Array::read(&next, &interface) else { break };
+        owner = union(owner, Some(array.extent()));
+        base = next.getattr_opt(intern!(py, "base"))?;
+    }
+    Ok(owner)
+}
+
+/// A view always lies within its base; an empty one may stand anywhere.
+fn union(a: Range<usize>, b: Option<Range<usize>>) -> Range<usize> {
+    match b {
+        Some(b) if a.is_empty() => b,
+        Some(b) => a.start.min(b.start)..a.end.max(b.end),
+        None => a,
+    }
+}
+
+fn extent(address: usize, size: usize, shape: &[usize], strides: &[isize]) -> Range<usize> {
+    if shape.contains(&0) {
+        return address..address;
+    }
+    let (low, high) = reach(shape, strides);
+    let at = |elements: isize| address.wrapping_add_signed(elements * size as isize);
+    at(low)..at(high) + size
+}
+
+/// The least and greatest offset of any element.
+fn reach(shape: &[usize], strides: &[isize]) -> (isize, isize) {
+    let (mut low, mut high) = (0isize, 0isize);
+    for (&extent, &stride) in shape.iter().zip(strides) {
+        let last = (extent.max(1) as isize - 1) * stride;
+        low += last.min(0);
+        high += last.max(0);
+    }
+    (low, high)
+}
+
+fn row_major(shape: &[usize], size: usize) -> Vec<isize> {
+    let mut strides = vec![0; shape.len()];
+    let mut stride = size as isize;
+    for (slot, &extent) in strides.iter_mut().zip(shape).rev() {
+        *slot = stride;
+        stride *= extent.max(1) as isize;
+    }
+    strides
+}
+
+fn elem_of_typestr(obj: &Bound<'_, PyAny>, typestr: &Bound<'_, PyAny>) -> Result<Scalar, Trouble> {
+    let typestr = typestr.cast::<PyString>().map_err(PyErr::from)?.to_str()?;
+    let native = if cfg!(target_endian = "little") { '<' } else { '>' };
+    let mut chars = typestr.chars();
+    let order = chars.next().unwrap_or('|');
+    let found = match chars.as_str() {
+        "f2" => Some(Scalar::F16),
+        "f4" => Some(Scalar::F32),
+        "f8" => Some(Scalar::F64),
+        "i1" => Some(Scalar::I8),
+        "i2" => Some(Scalar::I16),
+        "i4" => Some(Scalar::I32),
+        "i8" => Some(Scalar::I64),
+        "u1" => Some(Scalar::U8),
+        "u2" => Some(Scalar::U16),
+        "u4" => Some(Scalar::U32),
+        "u8" => Some(Scalar::U64),
+        "b1" => Some(Scalar::I1),
+        // Types added to NumPy, such as those of ml_dtypes, are bare bytes here; the dtype knows.
+        _ => obj
+            .getattr_opt(intern!(obj.py(), "dtype"))?
+            .and_then(|d| d.getattr("name").ok()?.extract::<String>().ok())
+            .and_then(|name| scalar_from_library(&name)),
+    };
+    match found {
+        Some(_) if order != native && order != '|' => unfit(
+            "has elements in foreign byte order",
+            "convert it: `x.astype(x.dtype.newbyteorder('='))`",
+        ),
+        Some(scalar) => Ok(scalar),
+        None => no_such_dtype(&obj.getattr("dtype").map_or(typestr.to_string(), |d| d.to_string())),
+    }
+}
+
+fn no_such_dtype<T>(name: &str) -> Result<T, Trouble> {
+    unfit(
+        format!("has elements of dtype {name}, which kernels cannot hold"),
+        "kernels hold bool, integers of 8 to 64 bits, and floats of 8 to 64 bits",
+    )
+}
+
+/// The scalar of a dtype object of torch, or of `triton.reinterpret`.
+fn elem_of(dtype: &Bound<'_, PyAny>) -> Result<Scalar, Trouble> {
+    // Libraries have one object for each dtype, so its address is its name; it is kept alive so
+    // that no other object gets that address.
+    type Known = Mutex<FxHashMap<usize, (Py<PyAny>, Scalar)>>;
+    static KNOWN: PyOnceLock<Known> = PyOnceLock::new();
+    let py = dtype.py();
+    let known = KNOWN.get_or_init(py, Known::default);
+    let key = dtype.as_ptr() as usize;
+    if let Some((_, scalar)) = known.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return Ok(*scalar);
+    }
+    let found = match dtype.cast::<DType>() {
+        Ok(d) => d.get().elem.scalar(),
+        Err(_) => scalar_from_library(&dtype.str()?.to_string()),
+    };
+    let Some(scalar) = found else { return no_such_dtype(&dtype.str()?.to_string()) };
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    known.insert(key, (dtype.clone().unbind(), scalar));
+    Ok(scalar)
+}

@@ -1,0 +1,81 @@
+//! The error of this crate: a diagnostic.
+
+use naiad_diag::{Diagnostic, Id, render};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, with its places in the kernel's source. `Display` draws it as rustc would.
+#[derive(Clone, PartialEq)]
+pub struct Error(Box<Diagnostic>);
+
+impl Error {
+    pub fn diagnostic(&self) -> &Diagnostic {
+        &self.0
+    }
+
+    pub fn into_diagnostic(self) -> Box<Diagnostic> {
+        self.0
+    }
+
+    pub fn id(&self) -> Id {
+        self.0.id
+    }
+}
+
+impl From<Diagnostic> for Error {
+    fn from(d: Diagnostic) -> Error {
+        Error(Box::new(d))
+    }
+}
+
+impl From<Box<Diagnostic>> for Error {
+    fn from(d: Box<Diagnostic>) -> Error {
+        Error(d)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&render::human(&self.0, render::Style::PLAIN))
+    }
+}
+
+impl fmt::Debug for Error {
+    /// As `Display`: `unwrap` and `main() -> Result` then show the drawing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs `f`; a panic in it becomes an `internal` error, since it is a fault of Naiad and not of
+/// whoever called.
+pub fn guard<T>(doing: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What a panic leaves half done is dropped with the closure: callers share only caches whose
+    // entries are inserted whole.
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
+        let what = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic without a message");
+        Err(Diagnostic::new(Id::Internal, format!("Naiad failed while {doing}: {what}"))
+            .help("this is a bug of Naiad, not of your kernel; please report it with the kernel and the launch")
+            .into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_bug_report() {
+        let error = guard::<()>("testing", || panic!("index {} out of range", 3)).unwrap_err();
+        assert_eq!(error.id(), Id::Internal);
+        assert!(error.to_string().contains("Naiad failed while testing: index 3 out of range"));
+    }
+}

@@ -1,0 +1,338 @@
+//! What an argument becomes in the kernel, by Triton's rules.
+//!
+//! | argument | in the kernel |
+//! |---|---|
+//! | tensor | pointer to its element type |
+//! | integer within 32 bits, 64 bits, unsigned 64 bits | i32, i64, u64; one that is 1 is constexpr |
+//! | bool | i1, never constexpr |
+//! | float | fp32, whatever its value |
+//! | `None`, `tl.constexpr(v)`, a jit function | constexpr |
+//! | tuple | tuple, element by element |
+//! | anything, to a parameter under `tl.constexpr` | constexpr |
+//!
+//! An annotation replaces the type and then an integer that is 1 stays a value, as it does under
+//! `do_not_specialize`, which however says nothing about the elements of a tuple.
+
+use crate::annotation::Annotation;
+use crate::signature::{Param, Signature};
+use crate::value::{Tensor, Value};
+use crate::{HostValue, ParamSpec, Result};
+use naiad_interp::{Arg, TensorArg};
+use naiad_ir::scalar::{Rounding, cast_bits};
+use naiad_ir::{Elem, Pointer, Scalar, Shape, Type};
+
+/// One specialization under construction: a spec for each parameter, and the run-time arguments in
+/// the order of the IR's parameters.
+pub(crate) struct Specialization {
+    pub specs: Vec<ParamSpec>,
+    pub args: Vec<Arg>,
+}
+
+/// Why a value cannot be the argument, with what to do about it.
+struct Misfit {
+    why: String,
+    help: Option<String>,
+}
+
+impl Specialization {
+    pub fn new(params: usize) -> Specialization {
+        Specialization { specs: Vec::with_capacity(params), args: Vec::with_capacity(params) }
+    }
+
+    /// Takes `value` for the next parameter of `signature`.
+    pub fn push(&mut self, signature: &Signature, value: Value) -> Result<()> {
+        let index = self.specs.len();
+        let param = &signature.params[index];
+        let spec = if param.info.is_constexpr {
+            constant(value).map(ParamSpec::Constexpr)
+        } else {
+            self.run_time(&param.info.name, Demand::of(param), value)
+        };
+        match spec {
+            Ok(spec) => self.specs.push(spec),
+            Err(misfit) => {
+                return Err(signature.misfit(index, &misfit.why, misfit.help.as_deref()));
+            }
+        }
+        Ok(())
+    }
+
+    fn run_time(
+        &mut self,
+        name: &str,
+        demand: Demand,
+        value: Value,
+    ) -> std::result::Result<ParamSpec, Misfit> {
+        match value {
+            Value::Tensor(tensor) => self.tensor(name, demand, tensor),
+            Value::Tuple(items) => self.tuple(name, items),
+            Value::Host(HostValue::Tuple { items, .. }) => {
+                self.tuple(name, items.into_iter().map(Value::Host).collect())
+            }
+            Value::Host(HostValue::None) => Ok(ParamSpec::Constexpr(HostValue::None)),
+            Value::Host(HostValue::Constexpr(inner)) => Ok(ParamSpec::Constexpr(*inner)),
+            Value::Host(f @ HostValue::Function(_)) => Ok(ParamSpec::Constexpr(f)),
+            Value::Host(HostValue::Bool(b)) => self.number(demand, Number::Bool(b)),
+            Value::Host(HostValue::Int(i)) => self.number(demand, Number::Int(i)),
+            Value::Host(HostValue::Float(f)) => self.number(demand, Number::Float(f)),
+            Value::Host(
+                other @ (HostValue::Str(_)
+                | HostValue::DType(_)
+                | HostValue::Builtin(_)
+                | HostValue::Object(..)),
+            ) => Err(Misfit {
+                why: format!("cannot be {}", Value::Host(other).describe()),
+                help: Some(format!(
+                    "a run-time argument is a tensor, a number, None or a tuple of those; to pass anything else, annotate the parameter: `{name}: tl.constexpr`"
+                )),
+            }),
+        }
+    }
+
+    fn tuple(&mut self, name: &str, items: Vec<Value>) -> std::result::Result<ParamSpec, Misfit> {
+        let specs = items.into_iter().enumerate();
+        let specs =
+            specs.map(|(i, item)| self.run_time(&format!("{name}.{i}"), Demand::FREE, item));
+        Ok(ParamSpec::Tuple(specs.collect::<std::result::Result<_, _>>()?))
+    }
+
+    fn tensor(
+        &mut self,
+        name: &str,
+        demand: Demand,
+        tensor: Tensor,
+    ) -> std::result::Result<ParamSpec, Misfit> {
+        let own = Pointer::to(tensor.elem);
+        let pointer = match demand.annotation {
+            Annotation::Free => own,
+            Annotation::ConstPointer => Pointer { is_const: true, ..own },
+            Annotation::Forced(Elem::Pointer(p)) => p,
+            Annotation::Forced(Elem::Scalar(s)) => {
+                return Err(Misfit {
+                    why: format!("is annotated {}, which no tensor can be", s.triton_name()),
+                    help: Some("pass a number, or drop the annotation".into()),
+                });
+            }
+        };
+        // Under another width the view's shape and strides would mean nothing.
+        let view = tensor.view.filter(|_| pointer.pointee.size() == tensor.elem.size());
+        self.args.push(Arg::Tensor(TensorArg {
+            name: name.to_string(),
+            address: tensor.address,
+            storage: tensor.storage,
+            view,
+            writable: tensor.writable,
+        }));
+        Ok(ParamSpec::Value(Type { elem: Elem::Pointer(pointer), shape: Shape::SCALAR }))
+    }
+
+    fn number(&mut self, demand: Demand, number: Number) -> std::result::Result<ParamSpec, Misfit> {
+        let scalar = match demand.annotation {
+            Annotation::Forced(Elem::Scalar(s)) => s,
+            Annotation::Forced(Elem::Pointer(_)) | Annotation::ConstPointer => {
+                return Err(Misfit {
+                    why: format!("is annotated a pointer and cannot be {}", number.describe()),
+                    help: Some(
+                        "pass the tensor itself: a bare address says nothing of its extent".into(),
+                    ),
+                });
+            }
+            Annotation::Free => match number {
+                Number::Int(1) if demand.specialize => {
+                    return Ok(ParamSpec::Constexpr(HostValue::Int(1)));
+                }
+                _ => number.natural_type().ok_or_else(|| Misfit {
+                    why: format!("cannot be {}: it has more than 64 bits", number.describe()),
+                    help: None,
+                })?,
+            },
+        };
+        self.args.push(Arg::Scalar(number.bits(scalar)?));
+        Ok(ParamSpec::Value(Type::scalar(scalar)))
+    }
+}
+
+/// What a parameter demands of its argument's type.
+#[derive(Copy, Clone)]
+struct Demand {
+    annotation: Annotation,
+    specialize: bool,
+}
+
+impl Demand {
+    const FREE: Demand = Demand { annotation: Annotation::Free, specialize: true };
+
+    fn of(param: &Param) -> Demand {
+        Demand { annotation: param.annotation, specialize: param.specialize }
+    }
+}
+
+#[derive(Copy, Clone)]
+enum Number {
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+}
+
+impl Number {
+    fn natural_type(self) -> Option<Scalar> {
+        match self {
+            Number::Bool(_) => Some(Scalar::I1),
+            Number::Float(_) => Some(Scalar::F32),
+            Number::Int(i) => {
+                let fits = [Scalar::I32, Scalar::I64, Scalar::U64];
+                fits.into_iter().find(|s| (s.int_min()..=s.int_max()).contains(&i))
+            }
+        }
+    }
+
+    /// The bits of the number as a `scalar`.
+    fn bits(self, scalar: Scalar) -> std::result::Result<u64, Misfit> {
+        let misfit = |why: String| Misfit { why, help: None };
+        let int = match self {
+            Number::Bool(b) => b as i128,
+            Number::Int(i) => i,
+            Number::Float(f) if scalar.is_float() => return Ok(float_bits(f, scalar)),
+            Number::Float(f) => {
+                return Err(Misfit {
+                    why: format!(
+                        "is annotated {} and cannot be the float {f:?}",
+                        scalar.triton_name()
+                    ),
+                    help: Some("round it on the host: `int(x)`".into()),
+                });
+            }
+        };
+        if scalar.is_float() {
+            return Ok(float_bits(int as f64, scalar));
+        }
+        if scalar.is_bool() {
+            return Ok((int != 0) as u64);
+        }
+        if !(scalar.int_min()..=scalar.int_max()).contains(&int) {
+            return Err(misfit(format!(
+                "is annotated {}, which cannot hold {int}",
+                scalar.triton_name()
+            )));
+        }
+        Ok(int as u64 & (u64::MAX >> (64 - scalar.bits())))
+    }
+
+    fn describe(self) -> String {
+        match self {
+            Number::Bool(b) => Value::from(b).describe(),
+            Number::Int(i) => format!("the int {i}"),
+            Number::Float(f) => Value::from(f).describe(),
+        }
+    }
+}
+
+fn float_bits(value: f64, scalar: Scalar) -> u64 {
+    match scalar {
+        Scalar::F64 => value.to_bits(),
+        _ => cast_bits(Scalar::F64, scalar, Rounding::Nearest, value.to_bits()),
+    }
+}
+
+/// The value as a constant; memory cannot be one.
+fn constant(value: Value) -> std::result::Result<HostValue, Misfit> {
+    match value {
+        Value::Host(HostValue::Constexpr(inner)) => Ok(*inner),
+        Value::Host(v) => Ok(v),
+        Value::Tuple(items) => {
+            let items = items.into_iter().map(constant).collect::<std::result::Result<_, _>>()?;
+            Ok(HostValue::Tuple { items, names: None })
+        }
+        Value::Tensor(_) => Err(Misfit {
+            why: format!("is constexpr and cannot be {}", value.describe()),
+            help: Some(
+                "constexprs are known when the kernel is compiled; a tensor's content is not"
+                    .into(),
+            ),
+        }),
+    }
+}
+
+/// Appends what distinguishes this value from every other, so that equal bytes mean equal values.
+pub(crate) fn encode(value: &HostValue, out: &mut Vec<u8>) {
+    match value {
+        HostValue::None => out.push(0),
+        HostValue::Bool(b) => out.extend([1, *b as u8]),
+        HostValue::Int(i) => {
+            out.push(2);
+            out.extend(i.to_le_bytes());
+        }
+        // By bits: NaN must equal itself here, and 0.0 differ from -0.0.
+        HostValue::Float(f) => {
+            out.push(3);
+            out.extend(f.to_bits().to_le_bytes());
+        }
+        HostValue::Str(s) => {
+            out.push(4);
+            encode_str(s, out);
+        }
+        HostValue::Tuple { items, names } => {
+            out.push(5);
+            out.extend((items.len() as u32).to_le_bytes());
+            items.iter().for_each(|v| encode(v, out));
+            let names = names.as_deref().unwrap_or(&[]);
+            out.extend((names.len() as u32).to_le_bytes());
+            names.iter().for_each(|n| encode_str(n, out));
+        }
+        HostValue::DType(elem) => {
+            out.push(6);
+            encode_elem(*elem, out);
+        }
+        HostValue::Function(f) => {
+            out.push(7);
+            out.extend(f.0.to_le_bytes());
+        }
+        HostValue::Builtin(name) => {
+            out.push(8);
+            encode_str(name, out);
+        }
+        HostValue::Constexpr(inner) => {
+            out.push(9);
+            encode(inner, out);
+        }
+        HostValue::Object(o, _) => {
+            out.push(10);
+            out.extend(o.0.to_le_bytes());
+        }
+    }
+}
+
+/// The same for a parameter's spec.
+pub(crate) fn encode_spec(spec: &ParamSpec, out: &mut Vec<u8>) {
+    match spec {
+        ParamSpec::Value(ty) => {
+            out.push(32);
+            encode_elem(ty.elem, out);
+        }
+        ParamSpec::Constexpr(v) => {
+            out.push(33);
+            encode(v, out);
+        }
+        ParamSpec::Tuple(items) => {
+            out.push(34);
+            out.extend((items.len() as u32).to_le_bytes());
+            items.iter().for_each(|s| encode_spec(s, out));
+        }
+    }
+}
+
+fn encode_elem(elem: Elem, out: &mut Vec<u8>) {
+    match elem {
+        Elem::Scalar(s) => out.extend([0, s as u8]),
+        Elem::Pointer(p) => out.extend([1 + p.is_const as u8, p.pointee as u8]),
+    }
+}
+
+fn encode_str(s: &str, out: &mut Vec<u8>) {
+    out.extend((s.len() as u32).to_le_bytes());
+    out.extend(s.as_bytes());
+}
+
+#[cfg(test)]
+#[path = "specialize_tests.rs"]
+mod tests;

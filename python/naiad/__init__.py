@@ -1,0 +1,81 @@
+"""Kernels of the Triton language, compiled and run by Naiad.
+
+The names are those of ``triton``: ``import naiad as triton`` and
+``import naiad.language as tl`` serve a script that was written for it, and
+``naiad run script.py`` serves one that is not to be touched.
+"""
+
+from . import _naiad
+from .errors import (
+    CompilationError,
+    CompileTimeAssertionFailure,
+    DeadlockError,
+    DeviceAssertError,
+    InternalError,
+    KernelError,
+    LaunchError,
+    NaiadWarning,
+    OutOfBoundsError,
+    TritonError,
+    UnsupportedLanguageConstruct,
+)
+from .hostmath import cdiv, next_power_of_2
+from .runtime import (
+    Autotuner,
+    Config,
+    ConstexprFunction,
+    Heuristics,
+    JITFunction,
+    KernelInterface,
+    MockTensor,
+    OutOfResources,
+    TensorWrapper,
+    autotune,
+    constexpr_function,
+    heuristics,
+    jit,
+    reinterpret,
+    set_allocator,
+)
+from . import alias, compiler, errors, knobs, language, runtime, testing, tools
+
+__version__ = _naiad.__version__
+
+__all__ = [
+    "Autotuner",
+    "CompilationError",
+    "CompileTimeAssertionFailure",
+    "Config",
+    "ConstexprFunction",
+    "DeadlockError",
+    "DeviceAssertError",
+    "Heuristics",
+    "InternalError",
+    "JITFunction",
+    "KernelError",
+    "KernelInterface",
+    "LaunchError",
+    "MockTensor",
+    "NaiadWarning",
+    "OutOfBoundsError",
+    "OutOfResources",
+    "TensorWrapper",
+    "TritonError",
+    "UnsupportedLanguageConstruct",
+    "alias",
+    "autotune",
+    "cdiv",
+    "compiler",
+    "constexpr_function",
+    "errors",
+    "heuristics",
+    "jit",
+    "knobs",
+    "language",
+    "next_power_of_2",
+    "reinterpret",
+    "runtime",
+    "set_allocator",
+    "testing",
+    "tools",
+]

@@ -1,0 +1,75 @@
+"""The command `naiad`, as a console script and as `python -m naiad`."""
+
+import builtins
+import io
+import os
+import sys
+import traceback
+import types
+
+from . import _naiad, alias
+from .errors import TritonError
+
+
+def main(argv=None):
+    """Runs the command; returns its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    return _naiad.cli_main(["naiad", *argv])
+
+
+def run_script(script, args, check):
+    """Runs a script as Python would, with `triton` meaning Naiad. Called by the command."""
+    alias.install()
+    _naiad.configure(check, 0)
+    try:
+        with io.open_code(script) as file:
+            code = compile(file.read(), script, "exec")
+    except OSError as e:
+        print(f"error: `{script}` cannot be read: {e.strerror}", file=sys.stderr)
+        return 2
+    except SyntaxError as e:
+        traceback.print_exception(None, e, None)
+        return 1
+    module = types.ModuleType("__main__")
+    module.__file__ = script
+    module.__builtins__ = builtins
+    sys.modules["__main__"] = module
+    sys.argv = [script, *args]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    try:
+        exec(code, module.__dict__)
+    except SystemExit:
+        raise
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except TritonError as e:
+        # The message has the kernel's line; the only line of Python that adds to it is the launch's.
+        print(str(e).lstrip("\n"), file=sys.stderr)
+        print(f"  = note: launched at {_launch_line(e)}", file=sys.stderr)
+        return 1
+    except BaseException as e:
+        traceback.print_exception(type(e), e, _own_frames(e.__traceback__, script))
+        return 1
+    finally:
+        sys.stdout.flush()
+    return 0
+
+
+def _launch_line(error):
+    """The innermost line that is not of this package."""
+    package = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = [f for f in frames if not os.path.abspath(f.filename).startswith(package)]
+    return f"{outside[-1].filename}:{outside[-1].lineno}" if outside else "an unknown line"
+
+
+def _own_frames(tb, script):
+    """The traceback from the script's first frame on."""
+    while tb is not None and tb.tb_frame.f_code.co_filename != script:
+        tb = tb.tb_next
+    return tb
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""Errors of compilation."""
+
+from ..errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
+
+__all__ = ["CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"]

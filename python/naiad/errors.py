@@ -1,0 +1,87 @@
+"""Exceptions, and which of them a diagnostic is raised as.
+
+Each has ``.diagnostic``: the message, its places and its help as a dictionary of plain values.
+``str`` of it is the same, drawn as on a terminal.
+"""
+
+import json
+import warnings
+
+
+class TritonError(Exception):
+    """What Naiad raises about a kernel or its launch."""
+
+    def __init__(self, text="", diagnostic=None):
+        super().__init__(text)
+        self.diagnostic = diagnostic
+
+
+class CompilationError(TritonError):
+    """The kernel cannot be compiled."""
+
+
+class CompileTimeAssertionFailure(CompilationError):
+    """``tl.static_assert`` failed."""
+
+
+class UnsupportedLanguageConstruct(CompilationError):
+    """A part of Python that kernels cannot contain."""
+
+
+class LaunchError(TritonError, TypeError):
+    """Arguments or grid do not fit the kernel."""
+
+
+class KernelError(TritonError, RuntimeError):
+    """The kernel did something wrong while it ran."""
+
+
+class OutOfBoundsError(KernelError):
+    """An access outside the memory of the launch's arguments, or outside a tensor's view."""
+
+
+class DeadlockError(KernelError):
+    """Programs wait for one another forever."""
+
+
+class DeviceAssertError(KernelError, AssertionError):
+    """``tl.device_assert`` failed."""
+
+
+class InternalError(TritonError, RuntimeError):
+    """A bug of Naiad: please report it."""
+
+
+class NaiadWarning(UserWarning):
+    """A finding that does not stop a launch."""
+
+    def __init__(self, text="", id=None):
+        super().__init__(text)
+        self.id = id
+
+
+_CLASSES = {
+    "static-assert": CompileTimeAssertionFailure,
+    "unsupported-python": UnsupportedLanguageConstruct,
+    "bad-launch": LaunchError,
+    "bad-grid": LaunchError,
+    "out-of-bounds": OutOfBoundsError,
+    "outside-view": OutOfBoundsError,
+    "misaligned": KernelError,
+    "deadlock": DeadlockError,
+    "assert-failed": DeviceAssertError,
+    "interrupted": KernelError,
+    "out-of-memory": KernelError,
+    "internal": InternalError,
+    "ir-syntax": InternalError,
+}
+
+
+def from_diagnostic(id, text, diagnostic):
+    """The exception for a diagnostic, which is given drawn and as JSON."""
+    # Whatever else there is concerns the kernel's source.
+    return _CLASSES.get(id, CompilationError)("\n" + text, json.loads(diagnostic))
+
+
+def warn(id, text):
+    warnings.warn(NaiadWarning("\n" + text, id), stacklevel=4)

@@ -1,0 +1,15 @@
+"""The language of kernels: ``import naiad.language as tl``."""
+
+from . import core, extra, math, target_info
+from .extra import libdevice
+from ..runtime.jit import constexpr_function
+
+_OBJECTS = """
+    PropagateNan TRITON_MAX_TENSOR_NUMEL block_type const constexpr constexpr_type dtype pi32_t
+    pointer_type slice tensor tensor_descriptor tuple void
+""".split()
+_NAMES = [*_OBJECTS, *core.functions(""), *core.dtypes()]
+
+globals().update({name: getattr(core, name) for name in _NAMES})
+
+__all__ = [*_NAMES, "extra", "math", "target_info"]

@@ -1,0 +1,37 @@
+"""Launching: jit functions, tuning, the device."""
+
+from . import driver, errors
+from .autotuner import Autotuner, Config, Heuristics, autotune, heuristics
+from .errors import InterpreterError, OutOfResources
+from .jit import (
+    ConstexprFunction,
+    JITFunction,
+    KernelInterface,
+    MockTensor,
+    TensorWrapper,
+    constexpr_function,
+    jit,
+    reinterpret,
+    set_allocator,
+)
+
+__all__ = [
+    "Autotuner",
+    "Config",
+    "ConstexprFunction",
+    "Heuristics",
+    "InterpreterError",
+    "JITFunction",
+    "KernelInterface",
+    "MockTensor",
+    "OutOfResources",
+    "TensorWrapper",
+    "autotune",
+    "constexpr_function",
+    "driver",
+    "errors",
+    "heuristics",
+    "jit",
+    "reinterpret",
+    "set_allocator",
+]

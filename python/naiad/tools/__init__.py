@@ -1,0 +1,1 @@
+"""Names of Triton's tools that other code imports."""

@@ -1,0 +1,180 @@
+"""Where a kernel's text and names come from: files, cells, closures, redefinitions."""
+
+import pytest
+
+import naiad as triton
+import naiad.language as tl
+
+CONSTANT = tl.constexpr(3)
+ANNOTATED: tl.constexpr = 5
+PLAIN = 7
+
+
+@triton.jit
+def reads_constants(ptr):
+    tl.store(ptr, CONSTANT + ANNOTATED)
+
+
+@triton.jit
+def reads_plain(ptr):
+    tl.store(ptr, PLAIN)
+
+
+@triton.constexpr_function
+def double(n):
+    return 2 * n
+
+
+@triton.jit
+def calls_constexpr_function(ptr, N: tl.constexpr):
+    tl.store(ptr + tl.arange(0, double(N)), 1.0)
+
+
+def plain_function(x):
+    return x
+
+
+@triton.jit
+def calls_plain_function(ptr):
+    tl.store(ptr, plain_function(1))
+
+
+FLOATS = pytest.importorskip("numpy").zeros(64, "float32")
+
+
+def ir(kernel, *args, **kwargs):
+    return kernel.warmup(*args, **kwargs).asm["tile"]
+
+
+def test_constexpr_globals():
+    assert "value=8:i32" in ir(reads_constants, FLOATS) or "value=8.0" in ir(reads_constants, FLOATS)
+
+
+def test_plain_globals_are_refused():
+    with pytest.raises(triton.CompilationError, match="Cannot access global variable"):
+        ir(reads_plain, FLOATS)
+
+
+def test_constexpr_functions_run_while_compiling():
+    assert "end=16" in ir(calls_constexpr_function, FLOATS, N=8)
+
+
+def test_plain_functions_are_refused():
+    with pytest.raises(triton.CompilationError) as e:
+        ir(calls_plain_function, FLOATS)
+    assert "plain_function" in str(e.value)
+
+
+def test_a_function_made_by_exec(define):
+    kernel = define(
+        """
+        @triton.jit
+        def kernel(ptr):
+            tl.store(ptr, 41.0)
+        """
+    )["kernel"]
+    assert "41.0" in ir(kernel, FLOATS)
+
+
+def test_a_function_without_text():
+    namespace = {"triton": triton, "tl": tl}
+    exec("@triton.jit\ndef kernel(ptr):\n    pass", namespace)
+    with pytest.raises(triton.TritonError, match="source of `kernel` cannot be found"):
+        ir(namespace["kernel"], FLOATS)
+
+
+def test_redefinition_under_the_same_name(define):
+    text = """
+        @triton.jit
+        def kernel(ptr):
+            tl.store(ptr, {})
+        """
+    first = define(text.format("41.0"))["kernel"]
+    second = define(text.format("42.0"))["kernel"]
+    assert "41.0" in ir(first, FLOATS) and "42.0" in ir(second, FLOATS)
+
+
+def test_two_functions_of_one_name_in_one_text(define):
+    cell = define(
+        """
+        @triton.jit
+        def kernel(ptr):
+            tl.store(ptr, 41.0)
+        first = kernel
+
+        @triton.jit
+        def kernel(ptr):
+            tl.store(ptr, 42.0)
+        """
+    )
+    assert "41.0" in ir(cell["first"], FLOATS) and "42.0" in ir(cell["kernel"], FLOATS)
+
+
+def test_closures():
+    def make(value):
+        value = tl.constexpr(value)
+
+        @triton.jit
+        def helper(x):
+            return x + value
+
+        @triton.jit
+        def kernel(ptr):
+            tl.store(ptr, helper(tl.load(ptr)))
+
+        return kernel
+
+    assert "41.0" in ir(make(41.0), FLOATS)
+    assert "42.0" in ir(make(42.0), FLOATS)
+
+
+def test_a_helper_that_changes_is_compiled_anew(define):
+    cell = define(
+        """
+        @triton.jit
+        def helper():
+            return 41.0
+
+        @triton.jit
+        def kernel(ptr):
+            tl.store(ptr, helper())
+        """
+    )
+    assert "41.0" in ir(cell["kernel"], FLOATS)
+    old = cell["helper"]
+    cell["helper"] = define("@triton.jit\ndef helper():\n    return 42.0\n")["helper"]
+    assert "42.0" in ir(cell["kernel"], FLOATS)
+    cell["helper"] = old
+    assert "41.0" in ir(cell["kernel"], FLOATS)
+
+
+def test_a_constant_that_changes_is_read_anew(define):
+    cell = define("G = tl.constexpr(41.0)\n@triton.jit\ndef kernel(ptr):\n    tl.store(ptr, G)\n")
+    assert "41.0" in ir(cell["kernel"], FLOATS)
+    cell["G"] = tl.constexpr(42.0)
+    assert "42.0" in ir(cell["kernel"], FLOATS)
+
+
+def test_errors_stand_at_the_line_of_the_file():
+    with pytest.raises(triton.CompilationError) as e:
+        ir(reads_plain, FLOATS)
+    label = next(label for label in e.value.diagnostic["labels"] if label["primary"])
+    line = open(__file__).read().splitlines()[label["line"] - 1]
+    assert (label["file"], line.strip()) == (__file__, "tl.store(ptr, PLAIN)")
+
+
+def test_a_kernel_is_freed_with_its_function():
+    import gc
+    import weakref
+
+    def make():
+        @triton.jit
+        def kernel(ptr):
+            tl.store(ptr, 1.0)
+
+        kernel.warmup(FLOATS)
+        return weakref.ref(kernel)
+
+    ref = make()
+    gc.collect()
+    assert ref() is None
