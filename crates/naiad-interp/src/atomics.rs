@@ -1,96 +1,143 @@
-//! Atomic access: really atomic, one lane after another.
+//! Atomic operations on the arguments' memory.
 //!
-//! All orders are carried out as sequentially consistent, which is stronger than what is asked for.
+//! Each lane is one operation of the machine, in row-major order, so lanes with one address all take
+//! effect. Every order that a kernel can ask for is given as sequentially consistent. What the machine
+//! has no instruction for (floats, minimum and maximum, 16-bit types) is a loop of compare-and-swap.
 
-use crate::fault::Fault;
-use crate::memory::{Access, Memory};
-use crate::policy::Policy;
+use crate::access::{Context, Cursor, Target, each_lane};
+use crate::engine::{narrowed, read_image, widened, write_image};
+use crate::fault::{Access, Fault};
 use crate::slab::Slab;
-use crate::tile::{Image, Tile, with_storage};
+use crate::tile::{Dense, Tile, number};
 use naiad_ir::Scalar;
-use naiad_ir::scalar::BinaryFn;
 use naiad_ir::tile::AtomicOp;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-/// What an atomic op did, besides its result.
-pub struct Done {
-    pub old: Tile,
-    /// Whether memory is different now in some lane.
-    pub changed: bool,
+/// What an atomic op does.
+#[derive(Copy, Clone)]
+pub enum Update<'a> {
+    Rmw(AtomicOp),
+    /// Stores where memory equals these lanes.
+    Cas(&'a Tile),
 }
 
-/// Replaces the element at an aligned address by `f` of it, unless that is none; gives the old one.
-///
-/// # Safety
-///
-/// The address is aligned to `size` and valid for reads and writes.
-unsafe fn update(address: usize, size: usize, f: impl Fn(u64) -> Option<u64>) -> u64 {
-    macro_rules! cell {
-        ($A:ty, $t:ty) => {{
-            // SAFETY: by the caller.
-            let cell = unsafe { <$A>::from_ptr(address as *mut $t) };
-            let result = cell.fetch_update(SeqCst, SeqCst, |old| f(old as u64).map(|new| new as $t));
-            match result {
-                Ok(old) | Err(old) => old as u64,
+/// The old lanes, and whether any element is another than before.
+pub fn update(
+    cx: &Context<'_>,
+    t: &Target<'_>,
+    how: Update<'_>,
+    value: &Tile,
+) -> Result<(Tile, bool), Fault> {
+    let (ty, size, numel) = (t.elem, t.elem.size(), t.shape.numel());
+    let mut changed = false;
+    let slab = Slab::new(numel * size);
+    let dst = slab.as_mut_ptr();
+    // SAFETY: the slab has room for all lanes.
+    unsafe { Tile::Uniform(0).fill(ty, t.shape, 0, numel, dst) };
+    let expected = match how {
+        Update::Rmw(_) => None,
+        Update::Cas(compare) => Some(compare.dense(ty, t.shape)),
+    };
+    let mut cursor = Cursor::new(cx, t, Access::Atomic);
+    each_lane(t, Some(value), &mut |chunk| {
+        for i in 0..chunk.n {
+            let Some(address) = chunk.address(i) else { continue };
+            let lane = chunk.start + i;
+            let at = cursor.locate(address, lane)?;
+            if !(address as usize).is_multiple_of(size)
+                && let Some(fault) = cursor.misaligned(address, lane)
+            {
+                return Err(fault);
             }
+            let value = chunk.value(i, size);
+            // SAFETY: the expected lanes are as many as the access's.
+            let wanted =
+                expected.as_ref().map(|e| unsafe { read_image(e.at(size).add(lane * size), size) });
+            let next = |old| match how {
+                Update::Rmw(f) => combine(f, ty, old, value),
+                Update::Cas(_) => {
+                    if Some(old) == wanted {
+                        value
+                    } else {
+                        old
+                    }
+                }
+            };
+            // SAFETY: the cursor found the element in a storage that may be written, and it is
+            // aligned; the slab has an element for each lane.
+            unsafe {
+                let old = fetch(at, size, next);
+                changed |= next(old) != old;
+                write_image(dst.add(lane * size), size, old);
+            }
+        }
+        Ok(())
+    })?;
+    if t.shape.is_scalar() {
+        // SAFETY: the slab has one lane.
+        return Ok((Tile::Uniform(unsafe { read_image(dst, size) }), changed));
+    }
+    Ok((Tile::Dense(Dense::new(slab)), changed))
+}
+
+/// Replaces an element by a function of it, at once; gives the old one.
+unsafe fn fetch(at: *mut u8, size: usize, f: impl Fn(u64) -> u64) -> u64 {
+    macro_rules! of {
+        ($atomic:ty, $t:ty) => {{
+            // SAFETY: the caller found the element valid and aligned. Plain accesses of other programs
+            // may race with it, as on a GPU.
+            let cell = unsafe { <$atomic>::from_ptr(at.cast()) };
+            let update = cell.fetch_update(SeqCst, SeqCst, |old| Some(f(old as u64) as $t));
+            update.unwrap_or_else(|old| old) as u64
         }};
     }
     match size {
-        2 => cell!(AtomicU16, u16),
-        4 => cell!(AtomicU32, u32),
-        _ => cell!(AtomicU64, u64),
+        1 => of!(AtomicU8, u8),
+        2 => of!(AtomicU16, u16),
+        4 => of!(AtomicU32, u32),
+        _ => of!(AtomicU64, u64),
     }
 }
 
-fn run<P: Policy>(memory: &Memory<'_, P>, a: &Access<'_>, mut f: impl FnMut(usize, usize) -> (u64, bool)) -> Result<Done, Fault> {
-    let (shape, count) = (a.ptr.shape, a.ptr.numel());
-    let mut changed = false;
-    let mut result = Ok(());
-    let slab = with_storage!(a.elem, T => Slab::build::<T>(count, |out| {
-        out.fill(T::of(0));
-        result = memory.each_aligned(a, |lane, address| {
-            let (old, new) = f(lane, address);
-            out[lane] = T::of(old);
-            changed |= new;
-        });
-    }));
-    result?;
-    let old = Tile::dense(a.elem, shape, slab);
-    let old = if shape.is_scalar() { Tile::uniform(a.elem, shape, old.lane(0)) } else { old };
-    Ok(Done { old, changed })
-}
-
-pub fn rmw<P: Policy>(memory: &Memory<'_, P>, a: &Access<'_>, op: AtomicOp, value: &Tile) -> Result<Done, Fault> {
-    let ty = a.elem;
-    let size = ty.size();
-    run(memory, a, |lane, address| {
-        let v = value.lane(lane);
-        let new_of = |old: u64| apply(op, ty, old, v);
-        // SAFETY: `each_aligned` has tested the address.
-        let old = unsafe { update(address, size, |old| Some(new_of(old))) };
-        (old, new_of(old) != old)
-    })
-}
-
-fn apply(op: AtomicOp, ty: Scalar, old: u64, value: u64) -> u64 {
-    let f = match op {
-        AtomicOp::Xchg => return value,
-        AtomicOp::Add => BinaryFn::Add,
-        AtomicOp::And => BinaryFn::And,
-        AtomicOp::Or => BinaryFn::Or,
-        AtomicOp::Xor => BinaryFn::Xor,
-        AtomicOp::Max => BinaryFn::Max,
-        AtomicOp::Min => BinaryFn::Min,
+fn combine(f: AtomicOp, ty: Scalar, old: u64, value: u64) -> u64 {
+    let image = match f {
+        AtomicOp::Add if ty == Scalar::F64 => {
+            (f64::from_bits(old) + f64::from_bits(value)).to_bits()
+        }
+        AtomicOp::Add if ty.is_float() => {
+            let of = |image| f32::from_bits(widened(ty, image) as u32);
+            narrowed(ty, u64::from((of(old) + of(value)).to_bits()))
+        }
+        AtomicOp::Add => old.wrapping_add(value),
+        AtomicOp::Max => {
+            if before(ty, old, value) {
+                value
+            } else {
+                old
+            }
+        }
+        AtomicOp::Min => {
+            if before(ty, value, old) {
+                value
+            } else {
+                old
+            }
+        }
+        AtomicOp::And => old & value,
+        AtomicOp::Or => old | value,
+        AtomicOp::Xor => old ^ value,
+        AtomicOp::Xchg => value,
     };
-    f.eval(ty, old, value).unwrap_or(old)
+    image & ty.mask()
 }
 
-pub fn cas<P: Policy>(memory: &Memory<'_, P>, a: &Access<'_>, compare: &Tile, value: &Tile) -> Result<Done, Fault> {
-    let size = a.elem.size();
-    run(memory, a, |lane, address| {
-        let (want, new) = (compare.lane(lane), value.lane(lane));
-        // SAFETY: `each_aligned` has tested the address.
-        let old = unsafe { update(address, size, |old| (old == want).then_some(new)) };
-        (old, old == want && new != old)
-    })
+/// Whether `x` is less than `y`; floats are compared by their images, as the language says, so that
+/// NaN is beyond the infinities.
+fn before(ty: Scalar, x: u64, y: u64) -> bool {
+    if ty.is_int() {
+        return number(ty, x) < number(ty, y);
+    }
+    let sign = 1 << (ty.bits() - 1);
+    let key = |image: u64| if image & sign == 0 { image | sign } else { !image & ty.mask() };
+    key(x) < key(y)
 }

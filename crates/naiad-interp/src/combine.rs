@@ -1,275 +1,361 @@
-//! Reductions and scans.
+//! `reduce` and `scan`.
 //!
-//! A tile is seen as `[outer, n, inner]` with the axis in the middle. A reduction combines its first
-//! half with its second until one is left: a tree, so that sums stay accurate, of loops over whole
-//! halves, so that they vectorize. A scan whose function is one op runs along the axis; any other
-//! doubles its reach in each round. A region that is more than one op is evaluated on all lanes of a
-//! round at once, never element by element.
+//! A tile is seen as `outer x n x inner` around its axis. Whatever the function, work is done on many
+//! lanes at once:
+//!
+//! ```text
+//!   reduce   halves are combined, log2(n) times:    x[0..n/2] with x[n/2..n], then again
+//!   scan     one function: along the axis, on all inner lanes at once, or one row by one loop
+//!            any region: log2(n) rounds; in each, the second half of every block is combined with
+//!            the last element of the first (Sklansky)
+//! ```
+//!
+//! The order of combination does not depend on the tile's form, so compressed and naive runs agree to
+//! the bit. A region with loops in it is evaluated element by element.
 
-use crate::elementwise::{self, Loop, vectorized};
-use crate::slab::{Plain, Slab};
-use crate::tile::{Tile, with_storage};
-use naiad_ir::scalar::{BinaryFn, BinaryVisitor, Lane, Lanewise};
-use naiad_ir::tile::{Tile as Dialect, TileOp};
-use naiad_ir::{Block, Function, Scalar, Shape, Value};
-use rustc_hash::FxHashMap;
+use crate::casts;
+use crate::code::Combine;
+use crate::engine::{Buffer, CHUNK, read_image};
+use crate::fault::Fault;
+use crate::loops::Loop;
+use crate::ops::{Env, Reg, Results};
+use crate::region;
+use crate::shapes;
+use crate::slab::Slab;
+use crate::strided::{self, Dim, Dims};
+use crate::tile::{Dense, Tile};
+use naiad_ir::{Block, Scalar, Shape};
+use smallvec::{SmallVec, smallvec};
 
-/// The axis of a combination in the middle.
-#[derive(Copy, Clone)]
-struct View3 {
-    outer: usize,
-    n: usize,
-    inner: usize,
+pub struct Job<'a> {
+    pub env: Env<'a>,
+    pub body: Block,
+    /// Of the inputs.
+    pub types: SmallVec<[Scalar; 2]>,
+    pub shape: Shape,
+    pub axis: usize,
 }
 
-fn view(shape: Shape, axis: usize) -> View3 {
-    let dims: Vec<usize> = shape.dims().collect();
-    View3 {
-        outer: dims[..axis].iter().product(),
-        n: dims[axis],
-        inner: dims[axis + 1..].iter().product(),
+impl Job<'_> {
+    fn outer(&self) -> usize {
+        self.shape.dims().take(self.axis).product()
+    }
+
+    fn n(&self) -> usize {
+        self.shape.dim(self.axis)
+    }
+
+    fn inner(&self) -> usize {
+        self.shape.dims().skip(self.axis + 1).product()
+    }
+
+    /// The inputs seen as `outer x n x inner`.
+    fn folded(&self, inputs: &[Reg]) -> Results {
+        let to = shape_of(&[self.outer(), self.n(), self.inner()]);
+        let fold = |(reg, &ty): (&Reg, &Scalar)| Reg {
+            tile: shapes::reshape(&reg.tile, ty, &self.shape, &to),
+            origin: reg.origin,
+        };
+        inputs.iter().zip(&self.types).map(fold).collect()
+    }
+
+    /// The region on tiles of `shape`.
+    fn apply(&self, a: &[Reg], b: &[Reg], shape: Shape) -> Result<Results, Fault> {
+        let arguments: SmallVec<[Reg; 4]> = a.iter().chain(b).cloned().collect();
+        region::evaluate(&Env { lift: Some(shape), ..self.env }, self.body, &arguments)
     }
 }
 
-fn line(count: usize) -> Shape {
-    Shape::new(&[count as i64]).unwrap_or(Shape::SCALAR)
+/// A shape with no more elements than some tile's.
+fn shape_of(dims: &[usize]) -> Shape {
+    let dims: SmallVec<[i64; 5]> = dims.iter().map(|&d| d as i64).collect();
+    Shape::new(&dims).unwrap_or(Shape::SCALAR)
 }
 
-/// The one op that a region is, if it is one op on its two parameters.
-pub fn single(func: &Function<Dialect>, body: Block) -> Option<BinaryFn> {
-    let [inst, end] = func.insts(body) else { return None };
-    let (TileOp::Binary { f, a, b }, TileOp::Yield { values }) = (func.op(*inst), func.op(*end)) else { return None };
-    let [x, y] = func.block_params(body) else { return None };
-    let direct = a == x && b == y;
-    let swapped = a == y && b == x && f.is_commutative();
-    (values.as_slice() == func.results(*inst) && (direct || swapped)).then_some(*f)
+/// A tile of no axes is kept as its image.
+fn unless_scalar(tile: Tile, ty: Scalar, shape: &Shape) -> Tile {
+    match tile {
+        // SAFETY: a tile has at least one lane.
+        Tile::Dense(d) if shape.is_scalar() => {
+            Tile::Uniform(unsafe { read_image(d.at(ty.size()), ty.size()) })
+        }
+        tile => tile,
+    }
 }
 
-/// Evaluates a region over scalars on whole tiles, lane by lane: its parameters get `args`.
-pub fn lifted(func: &Function<Dialect>, body: Block, args: &[Tile]) -> Result<Vec<Tile>, String> {
-    let shape = args.first().map_or(Shape::SCALAR, |t| t.shape);
-    let mut env: FxHashMap<Value, Tile> = func.block_params(body).iter().copied().zip(args.iter().cloned()).collect();
-    region(func, body, shape, &mut env)
+pub fn reduce(job: &Job<'_>, how: Combine, inputs: SmallVec<[Reg; 2]>) -> Result<Results, Fault> {
+    let to = job.shape.without(job.axis);
+    if let (Combine::Function { f, .. }, [input], &[ty]) =
+        (how, inputs.as_slice(), job.types.as_slice())
+    {
+        let tile = reduce_function(job, f, &input.tile, ty);
+        return Ok(smallvec![Reg::from(unless_scalar(tile, ty, &to))]);
+    }
+    let (outer, mut n, inner) = (job.outer(), job.n(), job.inner());
+    let mut parts = job.folded(&inputs);
+    drop(inputs);
+    if let Combine::Elements = how {
+        parts = scan_elements(job, &parts, false)?;
+        // The last of each row has everything.
+        let whole = shape_of(&[outer, n, inner]);
+        let one = shape_of(&[outer, 1, inner]);
+        for (part, &ty) in parts.iter_mut().zip(&job.types) {
+            part.tile = slice(&part.tile, ty, &whole, &one, n - 1);
+        }
+        n = 1;
+    }
+    while n > 1 {
+        let (whole, half) = (shape_of(&[outer, n, inner]), shape_of(&[outer, n / 2, inner]));
+        let cut = |start: usize| -> Results {
+            let piece = |(reg, &ty): (&Reg, &Scalar)| Reg {
+                tile: slice(&reg.tile, ty, &whole, &half, start),
+                origin: reg.origin,
+            };
+            parts.iter().zip(&job.types).map(piece).collect()
+        };
+        let (a, b) = (cut(0), cut(n / 2));
+        parts = job.apply(&a, &b, half)?;
+        n /= 2;
+    }
+    let last = shape_of(&[outer, 1, inner]);
+    for (part, &ty) in parts.iter_mut().zip(&job.types) {
+        let tile = shapes::reshape(&part.tile, ty, &last, &to);
+        part.tile = unless_scalar(tile, ty, &to);
+    }
+    Ok(parts)
 }
 
-fn region(func: &Function<Dialect>, body: Block, shape: Shape, env: &mut FxHashMap<Value, Tile>) -> Result<Vec<Tile>, String> {
-    for &inst in func.insts(body) {
-        let op = func.op(inst);
-        let get = |v: &Value| env[v].clone();
-        let result = match op {
-            TileOp::Yield { values } => return Ok(values.iter().map(get).collect()),
-            TileOp::Const { value } => Tile::uniform(value.ty, shape, value.bits),
-            TileOp::Unary { f, x } => elementwise::unary(*f, &env[x]),
-            TileOp::Binary { f, a, b } => elementwise::binary(*f, &env[a], &env[b]),
-            TileOp::Ternary { f, a, b, c } => elementwise::ternary(*f, &env[a], &env[b], &env[c]),
-            TileOp::Compare { p, a, b } => elementwise::compare(*p, &env[a], &env[b]),
-            TileOp::Select { cond, yes, no } => elementwise::select(&env[cond], &env[yes], &env[no]),
-            TileOp::Cast { src, to, rounding } => crate::cast::cast(&env[src], *to, *rounding),
-            TileOp::Bitcast { src, to } => crate::cast::bitcast(&env[src], crate::tile::stored(*to)),
-            TileOp::If { cond, then, otherwise } => {
-                // Pure on both sides, so both may run and each lane takes its own.
-                let cond = get(cond);
-                let yes = region(func, *then, shape, env)?;
-                let no = region(func, *otherwise, shape, env)?;
-                for ((&result, y), n) in func.results(inst).iter().zip(&yes).zip(&no) {
-                    env.insert(result, elementwise::select(&cond, y, n));
+/// Lanes from `start` on along the middle axis of three.
+fn slice(tile: &Tile, ty: Scalar, whole: &Shape, part: &Shape, start: usize) -> Tile {
+    match tile {
+        Tile::Uniform(image) => Tile::Uniform(*image),
+        Tile::Affine(a) => {
+            let mut a = a.clone();
+            // The sum is a lane's number; the product alone may be none.
+            a.base = a.base.wrapping_add(a.steps[1].wrapping_mul(start as i64));
+            for (d, step) in a.steps.iter_mut().enumerate() {
+                if part.dim(d) == 1 {
+                    *step = 0;
                 }
+            }
+            if a.is_constant() { Tile::Uniform(a.base as u64 & ty.mask()) } else { Tile::Affine(a) }
+        }
+        Tile::Rect(_) => {
+            let dense = Tile::Dense(tile.dense(ty, whole));
+            slice(&dense, ty, whole, part, start)
+        }
+        Tile::Dense(d) => {
+            let strides = d.strides(whole);
+            let offset = i64::from(d.offset) + i64::from(strides[1]) * start as i64;
+            Tile::Dense(d.view(offset as u32, strides, part))
+        }
+    }
+}
+
+fn reduce_function(job: &Job<'_>, f: Loop, input: &Tile, ty: Scalar) -> Tile {
+    let (outer, n, inner) = (job.outer(), job.n(), job.inner());
+    let size = ty.size();
+    let src = input.dense(ty, &job.shape);
+    if n == 1 {
+        return Tile::Dense(src);
+    }
+    let row = inner * size;
+    let out = Slab::new(outer * row);
+    // Rounds alternate between two places, since a loop's output may not be one of its inputs.
+    let (ping, pong) = (Slab::new(n.div_ceil(2) * row), Slab::new(n.div_ceil(4) * row));
+    for o in 0..outer {
+        // SAFETY: each round reads two halves of the one before and writes one half of its length.
+        unsafe {
+            let mut from = src.at(size).add(o * n * row);
+            let (mut to, mut next) = (ping.as_mut_ptr(), pong.as_mut_ptr());
+            let mut len = n / 2;
+            while len > 0 {
+                let target = if len == 1 { out.as_mut_ptr().add(o * row) } else { to };
+                apply(f, ty, from, from.add(len * row), target, len * inner);
+                from = target;
+                std::mem::swap(&mut to, &mut next);
+                len /= 2;
+            }
+        }
+    }
+    Tile::Dense(Dense::new(out))
+}
+
+/// One function on contiguous lanes of its type.
+unsafe fn apply(f: Loop, ty: Scalar, a: *const u8, b: *const u8, out: *mut u8, n: usize) {
+    // SAFETY: the caller's promise: `n` lanes each; the output is no input.
+    unsafe {
+        if !casts::is_narrow(ty) {
+            return f([a, b, a], out, n);
+        }
+        let (mut x, mut y, mut z) = (Buffer::new(), Buffer::new(), Buffer::new());
+        let size = ty.size();
+        for start in (0..n).step_by(CHUNK) {
+            let len = CHUNK.min(n - start);
+            casts::widen(ty, a.add(start * size), x.as_mut_ptr().cast(), len);
+            casts::widen(ty, b.add(start * size), y.as_mut_ptr().cast(), len);
+            f([x.as_mut_ptr(), y.as_mut_ptr(), x.as_mut_ptr()], z.as_mut_ptr(), len);
+            casts::narrow(ty, z.as_mut_ptr().cast(), out.add(start * size), len);
+        }
+    }
+}
+
+pub fn scan(
+    job: &Job<'_>,
+    how: Combine,
+    inputs: SmallVec<[Reg; 2]>,
+    reverse: bool,
+) -> Result<Results, Fault> {
+    if let (Combine::Function { f, row }, [input], &[ty]) =
+        (how, inputs.as_slice(), job.types.as_slice())
+    {
+        return Ok(smallvec![Reg::from(scan_function(job, f, row, &input.tile, ty, reverse))]);
+    }
+    let parts = job.folded(&inputs);
+    drop(inputs);
+    let mut parts = match how {
+        Combine::Elements => scan_elements(job, &parts, reverse)?,
+        Combine::Function { .. } | Combine::Tiles => scan_tiles(job, parts, reverse)?,
+    };
+    let folded = shape_of(&[job.outer(), job.n(), job.inner()]);
+    for (part, &ty) in parts.iter_mut().zip(&job.types) {
+        part.tile = shapes::reshape(&part.tile, ty, &folded, &job.shape);
+    }
+    Ok(parts)
+}
+
+fn scan_function(
+    job: &Job<'_>,
+    f: Loop,
+    along: Loop,
+    input: &Tile,
+    ty: Scalar,
+    reverse: bool,
+) -> Tile {
+    let (outer, n, inner) = (job.outer(), job.n(), job.inner());
+    let size = ty.size();
+    let src = input.dense(ty, &job.shape);
+    let out = Slab::new(job.shape.numel() * size);
+    let row = inner * size;
+    for o in 0..outer {
+        // SAFETY: both have all lanes; a row is combined into the next, which is another.
+        unsafe {
+            let from = src.at(size).add(o * n * row);
+            let to = out.as_mut_ptr().add(o * n * row);
+            if inner == 1 && !casts::is_narrow(ty) {
+                along([from; 3], to, n);
                 continue;
             }
-            other => {
-                use naiad_ir::OpInfo;
-                return Err(format!("`{}` in a combine function", other.name()));
+            let at = |i: usize| if reverse { n - 1 - i } else { i } * row;
+            std::ptr::copy_nonoverlapping(from.add(at(0)), to.add(at(0)), row);
+            for i in 1..n {
+                apply(f, ty, to.add(at(i - 1)), from.add(at(i)), to.add(at(i)), inner);
             }
+        }
+    }
+    Tile::Dense(Dense::new(out))
+}
+
+/// Rounds over blocks that double: every element of a block's later half is combined with the last
+/// of its earlier half. Reversed, earlier and later change places.
+fn scan_tiles(job: &Job<'_>, parts: Results, reverse: bool) -> Result<Results, Fault> {
+    let (outer, n, inner) = (job.outer(), job.n(), job.inner());
+    let folded = shape_of(&[outer, n, inner]);
+    // Slabs that are written in place, and are nobody else's.
+    let slabs: SmallVec<[Slab; 2]> = parts
+        .iter()
+        .zip(&job.types)
+        .map(|(reg, &ty)| reg.tile.dense(ty, &folded).copied(ty.size(), &folded).slab)
+        .collect();
+    let mut half = 1;
+    while half < n {
+        let blocks = n / (2 * half);
+        let lanes = shape_of(&[outer, blocks, half, inner]);
+        let block = (2 * half * inner) as i32;
+        let strides = |along: i32| smallvec![(n * inner) as i32, block, along, 1];
+        let (last, later) =
+            if reverse { (half * inner, 0) } else { ((half - 1) * inner, half * inner) };
+        let view = |offset: usize, along: i32| -> Results {
+            let piece = |(slab, reg): (&Slab, &Reg)| Reg {
+                tile: Tile::Dense(Dense::new(slab.clone()).view(
+                    offset as u32,
+                    strides(along),
+                    &lanes,
+                )),
+                origin: reg.origin,
+            };
+            slabs.iter().zip(&parts).map(piece).collect()
         };
-        env.insert(func.results(inst)[0], result);
-    }
-    Ok(Vec::new())
-}
-
-// ---- reduce -----------------------------------------------------------------------------------
-
-struct Halves<'a> {
-    x: &'a Slab,
-    at: View3,
-}
-
-impl BinaryVisitor for Halves<'_> {
-    type Out = Slab;
-    fn visit<T: Lane>(self, f: impl Lanewise<(T, T), T>) -> Slab {
-        let View3 { outer, n, inner } = self.at;
-        let source = elementwise::lanes::<T>(self.x, outer * n * inner);
-        elementwise::build::<T>(outer * inner, |out| {
-            let mut scratch = vec![T::default(); (n * inner / 2).max(1)];
-            for (row, out) in source.chunks_exact(n * inner).zip(out.chunks_exact_mut(inner)) {
-                vectorized(Tree { row, scratch: &mut scratch, inner, out, f });
-            }
-        })
-    }
-}
-
-struct Tree<'a, T, F> {
-    row: &'a [T],
-    scratch: &'a mut [T],
-    inner: usize,
-    out: &'a mut [T],
-    f: F,
-}
-
-impl<T: Lane, F: Lanewise<(T, T), T>> Loop for Tree<'_, T, F> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        let Tree { row, scratch, inner, out, f } = self;
-        if row.len() == inner {
-            return out.copy_from_slice(row);
+        let combined = job.apply(&view(last, 0), &view(later, inner as i32), lanes)?;
+        // A region may give back its operands, in any order: all results are out of the slabs before
+        // any of those is written.
+        let results: SmallVec<[Dense; 2]> = combined
+            .iter()
+            .zip(&job.types)
+            .map(|(reg, &ty)| {
+                let dense = reg.tile.dense(ty, &lanes);
+                let shared = slabs.iter().any(|s| s.same(&dense.slab));
+                if shared { dense.copied(ty.size(), &lanes) } else { dense }
+            })
+            .collect();
+        for ((slab, src), &ty) in slabs.iter().zip(&results).zip(&job.types) {
+            let size = ty.size();
+            let run = half * inner * size;
+            let dims: Dims = smallvec![
+                Dim { n: outer * blocks, dst: 2 * run as isize, src: run as isize },
+                Dim { n: run, dst: 1, src: 1 },
+            ];
+            // SAFETY: the later halves of all blocks, which the results are as many as.
+            unsafe { strided::copy(slab.as_mut_ptr().add(later * size), src.at(size), &dims, 1) };
         }
-        let mut len = row.len() / 2;
-        let (a, b) = row.split_at(len);
-        for ((s, &a), &b) in scratch.iter_mut().zip(a).zip(b) {
-            *s = f.at((a, b));
-        }
-        while len > inner {
-            len /= 2;
-            let (a, b) = scratch.split_at_mut(len);
-            for (a, &b) in a.iter_mut().zip(&b[..len]) {
-                *a = f.at((*a, b));
-            }
-        }
-        out.copy_from_slice(&scratch[..inner]);
+        half *= 2;
     }
+    let done =
+        |(slab, reg): (Slab, Reg)| Reg { tile: Tile::Dense(Dense::new(slab)), origin: reg.origin };
+    Ok(slabs.into_iter().zip(parts).map(done).collect())
 }
 
-pub fn reduce(func: &Function<Dialect>, body: Block, inputs: &[Tile], axis: usize) -> Result<Vec<Tile>, String> {
-    let shape = inputs[0].shape;
-    let at = view(shape, axis);
-    let out = shape.without(axis);
-    if let (Some(f), [x]) = (single(func, body), inputs)
-        && x.ty.compute_type() == x.ty
-        && let Some(slab) = f.dispatch(x.ty, Halves { x: &x.slab(), at })
-    {
-        return Ok(vec![finished(Tile::dense(x.ty, out, slab))]);
-    }
-    let mut parts: Vec<Tile> = inputs.to_vec();
-    let mut n = at.n;
-    while n > 1 {
-        n /= 2;
-        let mut args = Vec::with_capacity(2 * parts.len());
-        for which in [0, 1] {
-            args.extend(parts.iter().map(|p| part(p, View3 { n: 2 * n, ..at }, which)));
-        }
-        parts = lifted(func, body, &args)?;
-    }
-    Ok(parts.into_iter().map(|p| p.densified_to(out)).collect())
-}
-
-/// Scalars are uniform, so that they count as such everywhere.
-fn finished(tile: Tile) -> Tile {
-    if tile.shape.is_scalar() { Tile::uniform(tile.ty, tile.shape, tile.lane(0)) } else { tile }
-}
-
-/// One half along the axis, as a line of lanes.
-fn part(x: &Tile, at: View3, which: usize) -> Tile {
-    let View3 { outer, n, inner } = at;
-    let (run, count) = (n / 2 * inner, outer * n / 2 * inner);
-    if let Some(image) = x.as_uniform() {
-        return Tile::uniform(x.ty, line(count), image);
-    }
-    let slab = x.slab();
-    let half = with_storage!(x.ty, T => {
-        let source = slab.lanes::<T>(2 * count);
-        Slab::build::<T>(count, |out| {
-            for (o, s) in out.chunks_exact_mut(run).zip(source.chunks_exact(2 * run)) {
-                o.copy_from_slice(&s[which * run..(which + 1) * run]);
-            }
-        })
-    });
-    Tile::dense(x.ty, line(count), half)
-}
-
-// ---- scan -------------------------------------------------------------------------------------
-
-struct Along<'a> {
-    x: &'a Slab,
-    at: View3,
-    reverse: bool,
-}
-
-impl BinaryVisitor for Along<'_> {
-    type Out = Slab;
-    fn visit<T: Lane>(self, f: impl Lanewise<(T, T), T>) -> Slab {
-        let View3 { outer, n, inner } = self.at;
-        let count = outer * n * inner;
-        let source = elementwise::lanes::<T>(self.x, count);
-        elementwise::build::<T>(count, |out| {
-            out.copy_from_slice(source);
-            for block in out.chunks_exact_mut(n * inner) {
-                for i in 1..n {
-                    // The row before, in the direction of the scan, and this one.
-                    let (from, to) = if self.reverse { (n - i, n - 1 - i) } else { (i - 1, i) };
-                    for k in 0..inner {
-                        let combined = f.at((block[from * inner + k], block[to * inner + k]));
-                        block[to * inner + k] = combined;
-                    }
+/// One element after the other, in order.
+fn scan_elements(job: &Job<'_>, parts: &Results, reverse: bool) -> Result<Results, Fault> {
+    let (outer, n, inner) = (job.outer(), job.n(), job.inner());
+    let folded = shape_of(&[outer, n, inner]);
+    let sources: SmallVec<[Dense; 2]> =
+        parts.iter().zip(&job.types).map(|(reg, &ty)| reg.tile.dense(ty, &folded)).collect();
+    let slabs: SmallVec<[Slab; 2]> =
+        job.types.iter().map(|ty| Slab::new(folded.numel() * ty.size())).collect();
+    let read = |at: usize| -> Results {
+        let image = |((d, &ty), reg): ((&Dense, &Scalar), &Reg)| Reg {
+            // SAFETY: a lane of the tile.
+            tile: Tile::Uniform(unsafe {
+                read_image(d.at(ty.size()).add(at * ty.size()), ty.size())
+            }),
+            origin: reg.origin,
+        };
+        sources.iter().zip(&job.types).zip(parts).map(image).collect()
+    };
+    for row in 0..outer * inner {
+        let start = row / inner * n * inner + row % inner;
+        let mut sum: Option<Results> = None;
+        for i in 0..n {
+            let at = start + if reverse { n - 1 - i } else { i } * inner;
+            let next = read(at);
+            let combined = match &sum {
+                None => next,
+                Some(sum) => {
+                    let arguments: SmallVec<[Reg; 4]> = sum.iter().chain(&next).cloned().collect();
+                    region::evaluate(&job.env, job.body, &arguments)?
                 }
+            };
+            for ((slab, reg), &ty) in slabs.iter().zip(&combined).zip(&job.types) {
+                // SAFETY: a lane of the result.
+                unsafe {
+                    reg.tile.fill(ty, &Shape::SCALAR, 0, 1, slab.as_mut_ptr().add(at * ty.size()))
+                };
             }
-        })
-    }
-}
-
-pub fn scan(func: &Function<Dialect>, body: Block, inputs: &[Tile], axis: usize, reverse: bool) -> Result<Vec<Tile>, String> {
-    let shape = inputs[0].shape;
-    let at = view(shape, axis);
-    if let (Some(f), [x]) = (single(func, body), inputs)
-        && x.ty.compute_type() == x.ty
-        && let Some(slab) = f.dispatch(x.ty, Along { x: &x.slab(), at, reverse })
-    {
-        return Ok(vec![Tile::dense(x.ty, shape, slab)]);
-    }
-    let count = shape.numel();
-    let mut parts: Vec<Tile> = inputs.iter().map(|x| Tile { shape: line(count), ..x.clone().densified() }).collect();
-    let mut reach = 1;
-    while reach < at.n {
-        let moved: Vec<Tile> = parts.iter().map(|p| shifted(p, at, reach, reverse)).collect();
-        let args: Vec<Tile> = moved.into_iter().chain(parts.iter().cloned()).collect();
-        let combined = lifted(func, body, &args)?;
-        let reached = reached(at, reach, reverse);
-        parts = combined.iter().zip(&parts).map(|(c, p)| elementwise::select(&reached, c, p)).collect();
-        reach *= 2;
-    }
-    Ok(parts.into_iter().map(|p| p.densified_to(shape)).collect())
-}
-
-/// The lanes that have another one `reach` before them in the direction of the scan.
-fn reached(at: View3, reach: usize, reverse: bool) -> Tile {
-    let count = at.outer * at.n * at.inner;
-    let slab = Slab::build::<bool>(count, |out| {
-        for (lane, o) in out.iter_mut().enumerate() {
-            let i = lane / at.inner % at.n;
-            *o = if reverse { i + reach < at.n } else { i >= reach };
-        }
-    });
-    Tile::dense(Scalar::I1, line(count), slab)
-}
-
-/// Each lane's value moved `reach` further along the axis; where none comes from, its own.
-fn shifted(x: &Tile, at: View3, reach: usize, reverse: bool) -> Tile {
-    let count = x.numel();
-    let slab = x.slab();
-    let moved = with_storage!(x.ty, T => {
-        let source = slab.lanes::<T>(count);
-        Slab::build::<T>(count, |out| shift::<T>(source, out, at, reach, reverse))
-    });
-    Tile::dense(x.ty, x.shape, moved)
-}
-
-fn shift<T: Plain>(source: &[T], out: &mut [T], at: View3, reach: usize, reverse: bool) {
-    let (block, by) = (at.n * at.inner, reach * at.inner);
-    for (o, s) in out.chunks_exact_mut(block).zip(source.chunks_exact(block)) {
-        o.copy_from_slice(s);
-        if reverse {
-            o[..block - by].copy_from_slice(&s[by..]);
-        } else {
-            o[by..].copy_from_slice(&s[..block - by]);
+            sum = Some(combined);
         }
     }
+    let done =
+        |(slab, reg): (Slab, &Reg)| Reg { tile: Tile::Dense(Dense::new(slab)), origin: reg.origin };
+    Ok(slabs.into_iter().zip(parts).map(done).collect())
 }

@@ -1,66 +1,178 @@
-//! Matrix products. Narrow floats are widened to fp32 and accumulate there; fp32 is IEEE.
+//! Matrix products.
+//!
+//! fp32 and fp64 go to the `matrixmultiply` crate, which packs operands and works in blocks of
+//! registers; it takes strides, so a transposed operand is not copied. Narrower floats are widened to
+//! fp32, multiplied and summed there, and rounded once to the result's type. Integers are exact,
+//! modulo the width of the result.
 
+use crate::casts;
+use crate::engine::{self, In};
+use crate::loops;
 use crate::slab::Slab;
-use crate::tile::Tile;
+use crate::tile::{Dense, Tile};
+use naiad_ir::scalar::Rounding;
 use naiad_ir::{Scalar, Shape};
+use smallvec::SmallVec;
 
-pub fn dot(a: &Tile, b: &Tile, acc: Option<&Tile>, out: Scalar, shape: Shape) -> Tile {
-    let rank = shape.rank();
-    let (m, n) = (shape.dim(rank - 2), shape.dim(rank - 1));
-    let k = a.shape.dim(rank - 1);
-    let batch = shape.numel() / (m * n);
-    let wide = match a.ty {
-        Scalar::F64 => Scalar::F64,
-        _ if a.ty.is_int() => Scalar::I32,
-        _ => Scalar::F32,
-    };
-    let to = |t: &Tile| crate::cast::cast(t, wide, Default::default()).slab();
-    let (sa, sb) = (to(a), to(b));
-    let start = acc.map(|t| to(t));
-    let (na, nb, nc) = (batch * m * k, batch * k * n, batch * m * n);
-    let result = match wide {
-        Scalar::F32 => Slab::build::<f32>(nc, |c| {
-            begin(c, start.as_ref(), 0.0);
-            let (a, b) = (sa.lanes::<f32>(na), sb.lanes::<f32>(nb));
-            for i in 0..batch {
-                let (a, b, c) = (&a[i * m * k..], &b[i * k * n..], &mut c[i * m * n..]);
-                // SAFETY: the slices hold m x k, k x n and m x n elements from here on, row-major.
-                unsafe {
-                    matrixmultiply::sgemm(m, k, n, 1.0, a.as_ptr(), k as isize, 1, b.as_ptr(), n as isize, 1, 1.0, c.as_mut_ptr(), n as isize, 1);
-                }
-            }
-        }),
-        Scalar::F64 => Slab::build::<f64>(nc, |c| {
-            begin(c, start.as_ref(), 0.0);
-            let (a, b) = (sa.lanes::<f64>(na), sb.lanes::<f64>(nb));
-            for i in 0..batch {
-                let (a, b, c) = (&a[i * m * k..], &b[i * k * n..], &mut c[i * m * n..]);
-                // SAFETY: as above.
-                unsafe {
-                    matrixmultiply::dgemm(m, k, n, 1.0, a.as_ptr(), k as isize, 1, b.as_ptr(), n as isize, 1, 1.0, c.as_mut_ptr(), n as isize, 1);
-                }
-            }
-        }),
-        _ => Slab::build::<i32>(nc, |c| {
-            begin(c, start.as_ref(), 0);
-            let (a, b) = (sa.lanes::<i32>(na), sb.lanes::<i32>(nb));
-            for row in 0..batch * m {
-                let b = &b[row / m * k * n..];
-                let c = &mut c[row * n..(row + 1) * n];
-                for (i, &x) in a[row * k..(row + 1) * k].iter().enumerate() {
-                    for (c, &y) in c.iter_mut().zip(&b[i * n..(i + 1) * n]) {
-                        *c = c.wrapping_add(x.wrapping_mul(y));
-                    }
-                }
-            }
-        }),
-    };
-    crate::cast::cast(&Tile::dense(wide, shape, result), out, Default::default())
+/// An operand.
+pub struct Matrix {
+    dense: Dense,
+    ty: Scalar,
+    shape: Shape,
 }
 
-fn begin<T: crate::slab::Plain>(c: &mut [T], start: Option<&Slab>, zero: T) {
-    match start {
-        Some(s) => c.copy_from_slice(s.lanes::<T>(c.len())),
-        None => c.fill(zero),
+impl Matrix {
+    pub fn new(tile: &Tile, ty: Scalar, shape: Shape) -> Matrix {
+        let dense = match tile {
+            Tile::Dense(d) => d.clone(),
+            Tile::Uniform(_) | Tile::Affine(_) | Tile::Rect(_) => tile.dense(ty, &shape),
+        };
+        Matrix { dense, ty, shape }
+    }
+
+    fn convert(&self, to: Scalar) -> Matrix {
+        let dense = convert(&Tile::Dense(self.dense.clone()), self.ty, to, &self.shape);
+        Matrix { dense, ty: to, shape: self.shape }
+    }
+
+    /// Address of the first element of product `batch`, and the strides of rows and columns.
+    fn part(&self, batch: usize) -> (*const u8, isize, isize) {
+        let strides = self.dense.strides(&self.shape);
+        let rank = self.shape.rank();
+        let mut offset = 0isize;
+        let mut rest = batch;
+        for d in (0..rank - 2).rev() {
+            offset += (rest % self.shape.dim(d)) as isize * strides[d] as isize;
+            rest /= self.shape.dim(d);
+        }
+        let size = self.ty.size();
+        let at = self.dense.at(size).wrapping_offset(offset * size as isize);
+        (at, strides[rank - 2] as isize, strides[rank - 1] as isize)
+    }
+}
+
+/// The lanes in another type, in row-major order.
+fn convert(tile: &Tile, from: Scalar, to: Scalar, shape: &Shape) -> Dense {
+    if from == to {
+        return tile.dense(to, shape);
+    }
+    let how = casts::cast(from, to, Rounding::Nearest, loops::wide());
+    engine::cast(how, In { tile, ty: from }, to, shape).dense(to, shape)
+}
+
+/// `a * b`, and `acc` where there is one, over the last two axes.
+pub fn dot(a: &Matrix, b: &Matrix, acc: Option<&Tile>, out: Scalar, shape: &Shape) -> Tile {
+    // The type of the sums.
+    let work = match (out.is_float(), a.ty) {
+        (true, Scalar::F64) => Scalar::F64,
+        (true, _) if out == Scalar::F64 => Scalar::F64,
+        (true, _) => Scalar::F32,
+        (false, _) if out.bits() <= 32 => Scalar::I32,
+        (false, _) => Scalar::I64,
+    };
+    let (a, b) = (
+        if a.ty == work { a } else { &a.convert(work) },
+        if b.ty == work { b } else { &b.convert(work) },
+    );
+    let rank = shape.rank();
+    let (m, n, k) = (shape.dim(rank - 2), shape.dim(rank - 1), a.shape.dim(rank - 1));
+    let size = work.size();
+    let slab = Slab::new(shape.numel() * size);
+    let dst = slab.as_mut_ptr();
+    let start = match acc {
+        Some(acc) => convert(acc, out, work, shape),
+        None => Tile::Uniform(0).dense(work, shape),
+    };
+    // SAFETY: both have all lanes.
+    unsafe { std::ptr::copy_nonoverlapping(start.at(size), dst, shape.numel() * size) };
+    drop(start);
+    // Without an accumulator the first block of sums is stored, so that a product of -0 stays -0.
+    let beta = if acc.is_some() { 1.0 } else { 0.0 };
+    let batches: usize = shape.dims().take(rank - 2).product();
+    for batch in 0..batches {
+        let ((pa, ra, ca), (pb, rb, cb)) = (a.part(batch), b.part(batch));
+        // SAFETY: the strides are those of the operands' lanes; the result is row-major.
+        unsafe {
+            let c = dst.add(batch * m * n * size);
+            let rc = n as isize;
+            match work {
+                Scalar::F64 => matrixmultiply::dgemm(
+                    m,
+                    k,
+                    n,
+                    1.0,
+                    pa.cast(),
+                    ra,
+                    ca,
+                    pb.cast(),
+                    rb,
+                    cb,
+                    beta,
+                    c.cast(),
+                    rc,
+                    1,
+                ),
+                Scalar::F32 => matrixmultiply::sgemm(
+                    m,
+                    k,
+                    n,
+                    1.0,
+                    pa.cast(),
+                    ra,
+                    ca,
+                    pb.cast(),
+                    rb,
+                    cb,
+                    beta as f32,
+                    c.cast(),
+                    rc,
+                    1,
+                ),
+                Scalar::I64 => integers::<i64>([m, n, k], (pa, ra, ca), (pb, rb, cb), c.cast()),
+                _ => integers::<i32>([m, n, k], (pa, ra, ca), (pb, rb, cb), c.cast()),
+            }
+        }
+    }
+    let sums = Tile::Dense(Dense::new(slab));
+    if out == work { sums } else { Tile::Dense(convert(&sums, work, out, shape)) }
+}
+
+trait Integer: Copy {
+    fn multiply_add(self, x: Self, y: Self) -> Self;
+}
+
+impl Integer for i32 {
+    #[inline(always)]
+    fn multiply_add(self, x: i32, y: i32) -> i32 {
+        self.wrapping_add(x.wrapping_mul(y))
+    }
+}
+
+impl Integer for i64 {
+    #[inline(always)]
+    fn multiply_add(self, x: i64, y: i64) -> i64 {
+        self.wrapping_add(x.wrapping_mul(y))
+    }
+}
+
+type Operand = (*const u8, isize, isize);
+
+/// Adds the product to `c`, a row of `b` at a time.
+unsafe fn integers<T: Integer>([m, n, k]: [usize; 3], a: Operand, b: Operand, c: *mut T) {
+    let mut row: SmallVec<[T; 128]> = SmallVec::new();
+    // SAFETY: the strides are those of the operands' lanes.
+    unsafe {
+        for p in 0..k as isize {
+            let from = b.0.cast::<T>().wrapping_offset(p * b.1);
+            row.clear();
+            row.extend((0..n as isize).map(|j| *from.wrapping_offset(j * b.2)));
+            for i in 0..m {
+                let x = *a.0.cast::<T>().wrapping_offset(i as isize * a.1 + p * a.2);
+                let out = std::slice::from_raw_parts_mut(c.add(i * n), n);
+                for (o, &y) in out.iter_mut().zip(&row) {
+                    *o = o.multiply_add(x, y);
+                }
+            }
+        }
     }
 }

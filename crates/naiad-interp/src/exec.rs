@@ -1,462 +1,540 @@
-//! One program, op by op.
+//! Runs one program: registers, an explicit stack of frames, and the ops.
 //!
-//! Control flow is a stack of frames, not recursion: a program that spins can be put aside in the
-//! middle of a loop and taken up again later.
+//! ```text
+//!   Program   registers | frames: [entry] [for, iv = 3] [while, in its test] ...
+//!   Exec      runs a program until it ends, fails, or has gone round a loop waiting
+//! ```
+//!
+//! A program holds all of its state, so it can be put aside in the middle of a loop and go on later,
+//! which is how programs that wait for one another run on few threads. A loop *spins* if one round of
+//! it polled memory (an atomic or volatile read) and changed none. It is *stuck* if the round also
+//! ended in the state in which it began: then only another program's write can make a difference.
 
-use crate::args::Arg;
-use crate::fault::Fault;
-use crate::memory::{Access, Memory};
+use crate::access::{self, Context, Target};
+use crate::atomics::{self, Update};
+use crate::code::Code;
+use crate::fault::{Fault, Findings, Site};
+use crate::memory::{Memory, Origin};
+use crate::ops::{self, Env, Read, Reg, Results};
 use crate::policy::Policy;
-use crate::tile::{Origin, Tile, stored};
-use crate::{atomics, cast, combine, dot, elementwise, shape};
-use naiad_diag::{Diagnostic, Id};
-use naiad_ir::tile::{Tile as Dialect, TileOp};
-use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Value};
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::region::signed;
+use crate::tile::{Tile, number};
+use naiad_ir::tile::TileOp;
+use naiad_ir::{Block, Inst, Scalar, Value};
+use smallvec::SmallVec;
 
-/// What is known of a kernel before its programs run.
-pub struct Plan<'f> {
-    pub func: &'f Function<Dialect>,
-    /// The values that nobody reads after an op.
-    dies: Vec<Vec<Value>>,
+/// What all programs of a launch share.
+pub struct Shared<'a> {
+    pub code: &'a Code<'a>,
+    pub memory: &'a Memory,
+    pub findings: &'a Findings,
+    pub grid: [u32; 3],
+    /// The image that each parameter starts with, and what it points into.
+    pub arguments: &'a [(u64, Origin)],
+    pub naive: bool,
+    /// Whether programs from this number on are to stop, or all.
+    pub stopped: &'a (dyn Fn(u64) -> bool + Sync),
 }
 
-impl<'f> Plan<'f> {
-    pub fn new(func: &'f Function<Dialect>) -> Plan<'f> {
-        let mut dies = vec![Vec::new(); func.num_insts()];
-        let mut last_use: Vec<Option<(Block, Inst)>> = vec![None; func.num_values()];
-        plan_block(func, func.entry(), &mut last_use, &mut dies);
-        Plan { func, dies }
-    }
+/// Rounds without any write in the whole loop after which a program counts as stuck although its own
+/// state changes: it may only be counting.
+const PATIENCE: u64 = 1 << 26;
+
+/// Ops between two looks at the stop flag.
+const POLL_OPS: u32 = 2048;
+
+#[derive(Clone, Default)]
+struct Val<L> {
+    reg: Reg,
+    lanes: L,
 }
 
-/// Finds, for each value that a block defines, the last op of that block that uses it, be it within
-/// a region: a value from outside must outlive all iterations of a loop.
-fn plan_block(func: &Function<Dialect>, block: Block, last_use: &mut [Option<(Block, Inst)>], dies: &mut [Vec<Value>]) {
-    let mut own: Vec<Value> = func.block_params(block).to_vec();
-    for &inst in func.insts(block) {
-        own.extend(func.results(inst));
-    }
-    for &v in &own {
-        last_use[v.index()] = Some((block, inst_of(func, block, v)));
-    }
-    for &inst in func.insts(block) {
-        let mut note = |v: Value| {
-            if let Some((home, at)) = &mut last_use[v.index()]
-                && *home == block
-            {
-                *at = inst;
-            }
-        };
-        func.op(inst).each_value(&mut note);
-        func.op(inst).each_block(&mut |b| {
-            func.walk_block(b, &mut |inner| func.op(inner).each_value(&mut note));
-        });
-        func.op(inst).each_block(&mut |b| plan_block(func, b, last_use, dies));
-    }
-    for v in own {
-        if let Some((_, inst)) = last_use[v.index()] {
-            dies[inst.index()].push(v);
+/// How often a program read and wrote memory.
+#[derive(Copy, Clone, Default, PartialEq)]
+struct Traffic {
+    reads: u64,
+    /// Reads that see other programs' writes: atomic and volatile ones.
+    polls: u64,
+    writes: u64,
+}
+
+enum Kind {
+    Straight,
+    For { at: i128, end: i128, step: i128, ty: Scalar },
+    While,
+}
+
+struct Frame {
+    block: Block,
+    next: usize,
+    /// The op whose region this is; none for the kernel itself.
+    owner: Option<Inst>,
+    kind: Kind,
+    /// At the start of this round of a loop.
+    traffic: Traffic,
+    /// The carried values at the start of this round, where they are all plain images.
+    state: Option<SmallVec<[u64; 4]>>,
+}
+
+/// A program of the grid, from its start to its end.
+pub struct Program<P: Policy> {
+    pub number: u64,
+    pub coordinates: [u32; 3],
+    regs: Vec<Val<P::Lanes>>,
+    frames: Vec<Frame>,
+    traffic: Traffic,
+    /// Rounds in a row that changed nothing in memory.
+    spins: u64,
+    /// The last of these rounds changed nothing in the program either.
+    repeats: bool,
+    /// The op that polled last.
+    pub waits_at: Option<Inst>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Pause {
+    Finished,
+    /// It waits; `stuck` if nothing but another program's write can help. `wrote` tells whether it
+    /// changed memory since it was resumed.
+    Waiting {
+        stuck: bool,
+        wrote: bool,
+    },
+    Stopped,
+}
+
+pub struct Exec<'a, P: Policy> {
+    shared: &'a Shared<'a>,
+    ops: u32,
+    /// About how long all ops so far took, see [`Code::cost`].
+    pub cost: u64,
+    /// Programs pause where the cost passes this.
+    pub budget: u64,
+    /// Where ops put what they give; empty between them.
+    results: Results,
+    policy: std::marker::PhantomData<P>,
+}
+
+impl<P: Policy> Default for Program<P> {
+    fn default() -> Program<P> {
+        Program {
+            number: 0,
+            coordinates: [0; 3],
+            regs: Vec::new(),
+            frames: Vec::new(),
+            traffic: Traffic::default(),
+            spins: 0,
+            repeats: false,
+            waits_at: None,
         }
     }
 }
 
-/// The op at which an unused value dies: its own, or the block's first for a parameter.
-fn inst_of(func: &Function<Dialect>, block: Block, v: Value) -> Inst {
-    match func.def(v) {
-        naiad_ir::Def::Result(inst, _) => inst,
-        naiad_ir::Def::Param(..) => func.insts(block)[0],
+struct Regs<'r, 'a, L> {
+    code: &'a Code<'a>,
+    regs: &'r [Val<L>],
+}
+
+impl<L> Read for Regs<'_, '_, L> {
+    fn reg(&self, value: Value) -> &Reg {
+        &self.regs[self.code.register(value)].reg
     }
-}
-
-/// Why a program stopped running.
-pub enum Stop {
-    Finished,
-    /// It waits in a loop for memory to change. `stuck` says that nothing of its own changed since
-    /// the last round either, so only others can end the loop.
-    Spins { stuck: bool },
-    Failed(Box<Diagnostic>),
-}
-
-enum Frame {
-    Straight { block: Block, at: usize },
-    For { inst: Inst, body: Block, at: usize, next: i128, upper: i128, step: i128, spin: Spin },
-    While { inst: Inst, before: Block, after: Block, in_after: bool, at: usize, spin: Spin },
-}
-
-/// How often a loop went round without any sign of getting on.
-#[derive(Default)]
-struct Spin {
-    rounds: u32,
-    entered: Option<Vec<Tile>>,
-    reads: u64,
-    writes: u64,
-}
-
-/// Rounds of reading memory without a change after which a loop is taken to spin.
-const PATIENCE: u32 = 64;
-
-/// The state of one program between ops.
-pub struct Program {
-    pub id: [u32; 3],
-    frames: Vec<Frame>,
-    values: Vec<Option<Tile>>,
-    /// Accesses that read memory which others may change, and those that changed it.
-    reads: u64,
-    writes: u64,
-    /// The loop that spins, for the report.
-    pub spinning_at: Option<Inst>,
-}
-
-/// The executor of programs of one launch, on one thread.
-pub struct Exec<'a, P> {
-    plan: &'a Plan<'a>,
-    args: &'a [Arg],
-    memory: Memory<'a, P>,
-    grid: [u32; 3],
-    naive: bool,
-    stop: &'a dyn Fn() -> bool,
-    spare: Vec<Vec<Option<Tile>>>,
 }
 
 impl<'a, P: Policy> Exec<'a, P> {
-    pub fn new(plan: &'a Plan<'a>, args: &'a [Arg], grid: [u32; 3], naive: bool, stop: &'a dyn Fn() -> bool) -> Exec<'a, P> {
-        Exec { plan, args, memory: Memory::new(args, naive), grid, naive, stop, spare: Vec::new() }
-    }
-
-    pub fn start(&mut self, id: [u32; 3]) -> Program {
-        let func = self.plan.func;
-        let mut values = self.spare.pop().unwrap_or_else(|| vec![None; func.num_values()]);
-        for (i, (&param, arg)) in func.params().iter().zip(self.args).enumerate() {
-            let ty = func.ty(param);
-            values[param.index()] = Some(match arg {
-                Arg::Scalar(bits) => {
-                    let scalar = stored(ty.elem);
-                    Tile::uniform(scalar, ty.shape, bits & scalar.mask())
-                }
-                Arg::Tensor(t) => Tile::uniform(Scalar::I64, ty.shape, t.address as u64).with_origin(Origin::Arg(i as u32)),
-            });
-        }
-        let frames = vec![Frame::Straight { block: func.entry(), at: 0 }];
-        Program { id, frames, values, reads: 0, writes: 0, spinning_at: None }
-    }
-
-    /// Takes back a finished program's memory.
-    pub fn finish(&mut self, program: Program) {
-        let mut values = program.values;
-        values.fill(None);
-        self.spare.push(values);
-    }
-
-    fn get<'p>(&self, p: &'p Program, v: Value) -> &'p Tile {
-        p.values[v.index()].as_ref().expect("verified IR defines values before their uses")
-    }
-
-    fn set(&self, p: &mut Program, v: Value, tile: Tile) {
-        let tile = if self.naive { tile.densified() } else { tile };
-        p.values[v.index()] = Some(tile);
-    }
-
-    fn take(&self, p: &Program, values: &[Value]) -> Vec<Tile> {
-        values.iter().map(|&v| self.get(p, v).clone()).collect()
-    }
-
-    fn give(&self, p: &mut Program, values: &[Value], tiles: Vec<Tile>) {
-        for (&v, tile) in values.iter().zip(tiles) {
-            self.set(p, v, tile);
+    pub fn new(shared: &'a Shared<'a>) -> Exec<'a, P> {
+        Exec {
+            shared,
+            ops: 0,
+            cost: 0,
+            budget: u64::MAX,
+            results: Results::new(),
+            policy: std::marker::PhantomData,
         }
     }
 
-    fn drop_dead(&self, p: &mut Program, inst: Inst) {
-        for v in &self.plan.dies[inst.index()] {
-            p.values[v.index()] = None;
+    /// Sets a program to the kernel's start. One that has ended may be used again.
+    pub fn start(&self, p: &mut Program<P>, number: u64) {
+        let [x, y, _] = self.shared.grid.map(u64::from);
+        p.number = number;
+        p.coordinates = [number % x, number / x % y, number / x / y].map(|c| c as u32);
+        let code = self.shared.code;
+        p.regs.clear();
+        p.regs.resize(code.registers, Val::default());
+        p.frames.clear();
+        p.traffic = Traffic::default();
+        p.spins = 0;
+        p.repeats = false;
+        p.waits_at = None;
+        for (&param, argument) in code.func.params().iter().zip(self.shared.arguments) {
+            let &(image, origin) = argument;
+            if let Some(target) = code.target(param) {
+                p.regs[target].reg = Reg { tile: Tile::Uniform(image), origin };
+            }
         }
+        p.frames.push(Frame {
+            block: code.func.entry(),
+            next: 0,
+            owner: None,
+            kind: Kind::Straight,
+            traffic: Traffic::default(),
+            state: None,
+        });
     }
 
-    /// Runs until the program ends, fails, or waits for others.
-    pub fn run(&mut self, p: &mut Program) -> Stop {
-        let func = self.plan.func;
+    /// Runs on until the program ends, waits or fails.
+    pub fn resume(&mut self, p: &mut Program<P>) -> Result<Pause, Fault> {
+        let func = self.shared.code.func;
+        let writes = p.traffic.writes;
         loop {
-            let Some(frame) = p.frames.last_mut() else { return Stop::Finished };
-            let (block, at) = match frame {
-                Frame::Straight { block, at } => (*block, at),
-                Frame::For { body, at, .. } => (*body, at),
-                Frame::While { before, after, in_after, at, .. } => (if *in_after { *after } else { *before }, at),
-            };
-            let inst = func.insts(block)[*at];
-            *at += 1;
-            let result = match func.op(inst) {
-                TileOp::Return {} => return Stop::Finished,
-                TileOp::Yield { values } => self.yielded(p, inst, values),
-                TileOp::Condition { cond, values } => self.condition(p, inst, *cond, values),
-                TileOp::If { cond, then, otherwise } => {
-                    let taken = if self.get(p, *cond).lane(0) & 1 != 0 { *then } else { *otherwise };
-                    p.frames.push(Frame::Straight { block: taken, at: 0 });
-                    continue;
+            self.ops += 1;
+            if self.ops >= POLL_OPS {
+                self.ops = 0;
+                if (self.shared.stopped)(p.number) {
+                    return Ok(Pause::Stopped);
                 }
-                TileOp::For { lower, upper, step, inits, body, .. } => {
-                    let bound = |v: &Value| signed(self.get(p, *v));
-                    let (next, upper, step) = (bound(lower), bound(upper), bound(step));
-                    let carried = self.take(p, inits);
-                    if step == 0 {
-                        return Stop::Failed(self.failed(p, inst, Id::BadArgument, "the step of a loop is 0", ""));
+            }
+            let Some(frame) = p.frames.last_mut() else { return Ok(Pause::Finished) };
+            let Some(&inst) = func.insts(frame.block).get(frame.next) else {
+                // A block without an end: the verifier lets none through.
+                return Ok(Pause::Finished);
+            };
+            frame.next += 1;
+            self.cost += u64::from(self.shared.code.cost(inst));
+            if self.step(p, inst)? {
+                let stuck = p.repeats || p.spins > PATIENCE;
+                return Ok(Pause::Waiting { stuck, wrote: p.traffic.writes != writes });
+            }
+            if self.cost > self.budget {
+                return Ok(Pause::Waiting { stuck: false, wrote: true });
+            }
+        }
+    }
+
+    /// One op. Says whether the program now waits.
+    fn step(&mut self, p: &mut Program<P>, inst: Inst) -> Result<bool, Fault> {
+        let code = self.shared.code;
+        match code.func.op(inst) {
+            TileOp::For { lower, upper, step, inits, body, .. } => {
+                let ty = signed(code.scalar(*lower));
+                let bound = |v: Value| number(ty, read(code, p, v).reg.tile.uniform().unwrap_or(0));
+                let (at, end, step) = (bound(*lower), bound(*upper), bound(*step));
+                let carried = all(code, p, inits);
+                kill(p, code.dies_at_begin(inst));
+                if done(at, end, step) {
+                    self.leave(p, inst, carried);
+                    return Ok(false);
+                }
+                let kind = Kind::For { at, end, step, ty };
+                self.enter(p, *body, Some(inst), kind);
+                self.set_round(p, at, ty, carried);
+                Ok(false)
+            }
+            TileOp::While { inits, before, .. } => {
+                let carried = all(code, p, inits);
+                kill(p, code.dies_at_begin(inst));
+                self.enter(p, *before, Some(inst), Kind::While);
+                if let Some(frame) = p.frames.last_mut() {
+                    frame.state = state(&carried);
+                }
+                self.set(p, code.func.block_params(*before), carried);
+                Ok(false)
+            }
+            TileOp::If { cond, then, otherwise } => {
+                let taken = read(code, p, *cond).reg.tile.uniform() != Some(0);
+                kill(p, code.dies_at_begin(inst));
+                self.enter(p, if taken { *then } else { *otherwise }, Some(inst), Kind::Straight);
+                Ok(false)
+            }
+            TileOp::Condition { cond, values } => {
+                let go_on = read(code, p, *cond).reg.tile.uniform() != Some(0);
+                let values = all(code, p, values);
+                kill(p, code.dies_at_begin(inst));
+                let Some(frame) = p.frames.last_mut() else { return Ok(false) };
+                let owner = frame.owner;
+                let Some(TileOp::While { after, .. }) = owner.map(|o| code.func.op(o)) else {
+                    return Err(ops::internal(code.func.op(inst)));
+                };
+                if go_on {
+                    (frame.block, frame.next) = (*after, 0);
+                    self.set(p, code.func.block_params(*after), values);
+                } else {
+                    p.frames.pop();
+                    if let Some(owner) = owner {
+                        self.leave(p, owner, values);
                     }
-                    let frame = Frame::For { inst, body: *body, at: 0, next, upper, step, spin: Spin::default() };
-                    p.frames.push(frame);
-                    self.iterate(p, carried);
-                    continue;
                 }
-                TileOp::While { inits, before, after } => {
-                    let carried = self.take(p, inits);
-                    self.give(p, func.block_params(*before), carried);
-                    p.frames.push(Frame::While { inst, before: *before, after: *after, in_after: false, at: 0, spin: Spin::default() });
-                    continue;
+                Ok(false)
+            }
+            TileOp::Yield { values } => {
+                let values = all(code, p, values);
+                kill(p, code.dies_at_begin(inst));
+                self.end_block(p, values)
+            }
+            TileOp::Return {} => {
+                p.frames.clear();
+                p.regs.clear();
+                Ok(false)
+            }
+            op @ (TileOp::Load { .. }
+            | TileOp::Store { .. }
+            | TileOp::AtomicRmw { .. }
+            | TileOp::AtomicCas { .. }
+            | TileOp::Barrier {}
+            | TileOp::Assume { .. }) => {
+                self.memory_op(p, inst, op)?;
+                Ok(false)
+            }
+            op @ (TileOp::Const { .. }
+            | TileOp::ProgramId { .. }
+            | TileOp::NumPrograms { .. }
+            | TileOp::Arange { .. }
+            | TileOp::Splat { .. }
+            | TileOp::ExpandDims { .. }
+            | TileOp::Broadcast { .. }
+            | TileOp::Reshape { .. }
+            | TileOp::Permute { .. }
+            | TileOp::Join { .. }
+            | TileOp::Split { .. }
+            | TileOp::Cat { .. }
+            | TileOp::Unary { .. }
+            | TileOp::Binary { .. }
+            | TileOp::Ternary { .. }
+            | TileOp::Compare { .. }
+            | TileOp::Select { .. }
+            | TileOp::Cast { .. }
+            | TileOp::Bitcast { .. }
+            | TileOp::PtrAdd { .. }
+            | TileOp::Dot { .. }
+            | TileOp::Reduce { .. }
+            | TileOp::Scan { .. }
+            | TileOp::Hint { .. }) => {
+                let (shared, number) = (self.shared, p.number);
+                let stopped = move || (shared.stopped)(number);
+                let env = Env {
+                    code,
+                    program: p.coordinates,
+                    grid: shared.grid,
+                    lift: None,
+                    naive: shared.naive,
+                    stopped: &stopped,
+                };
+                self.results.clear();
+                ops::evaluate(&env, inst, &Regs { code, regs: &p.regs }, &mut self.results)?;
+                let lanes = lanes::<P>(code, p, op);
+                kill(p, code.dies_at_begin(inst));
+                for (&value, reg) in code.func.results(inst).iter().zip(&mut self.results) {
+                    if let Some(target) = code.target(value) {
+                        let val = &mut p.regs[target];
+                        std::mem::swap(&mut val.reg, reg);
+                        val.lanes = lanes.clone();
+                    }
                 }
-                op => {
-                    let done = self.op(p, inst, op).map(|()| None);
-                    self.drop_dead(p, inst);
-                    done
-                }
-            };
-            match result {
-                Ok(None) => {}
-                Ok(Some(stop)) => return stop,
-                Err(diagnostic) => return Stop::Failed(diagnostic),
+                self.results.clear();
+                Ok(false)
             }
         }
     }
 
-    /// Starts the next iteration of the loop on top with these carried values, or ends the loop.
-    fn iterate(&self, p: &mut Program, carried: Vec<Tile>) {
-        let func = self.plan.func;
-        let Some(Frame::For { inst, body, at, next, upper, step, .. }) = p.frames.last_mut() else { return };
-        let (inst, body) = (*inst, *body);
-        let goes_on = if *step > 0 { *next < *upper } else { *next > *upper };
-        if !goes_on {
-            p.frames.pop();
-            self.give(p, func.results(inst), carried);
-            self.drop_dead(p, inst);
-            return;
-        }
-        let iv = *next;
-        *next += *step;
-        *at = 0;
-        let params = func.block_params(body);
-        let ty = stored(func.ty(params[0]).elem);
-        p.values[params[0].index()] = Some(Tile::uniform(ty, naiad_ir::Shape::SCALAR, iv as u64 & ty.mask()));
-        self.give(p, &params[1..], carried);
+    fn enter(&self, p: &mut Program<P>, block: Block, owner: Option<Inst>, kind: Kind) {
+        p.frames.push(Frame { block, next: 0, owner, kind, traffic: p.traffic, state: None });
     }
 
-    fn yielded(&self, p: &mut Program, inst: Inst, values: &[Value]) -> Result<Option<Stop>, Box<Diagnostic>> {
-        let func = self.plan.func;
-        let tiles = self.take(p, values);
-        self.drop_dead(p, inst);
-        match p.frames.last() {
-            Some(Frame::Straight { .. }) => {
-                p.frames.pop();
-                let owner = self.owner(p);
-                self.give(p, func.results(owner), tiles);
-                self.drop_dead(p, owner);
-                Ok(None)
+    /// Ends an op with regions.
+    fn leave(&self, p: &mut Program<P>, inst: Inst, values: Vals<P>) {
+        let code = self.shared.code;
+        kill(p, code.dies_at_end(inst));
+        self.set(p, code.func.results(inst), values);
+    }
+
+    fn set(&self, p: &mut Program<P>, targets: &[Value], values: Vals<P>) {
+        for (&target, value) in targets.iter().zip(values) {
+            if let Some(register) = self.shared.code.target(target) {
+                p.regs[register] = value;
             }
-            Some(Frame::For { inst: owner, .. }) => {
-                let owner = *owner;
-                let stop = self.went_round(p, owner, &[]);
-                self.iterate(p, tiles);
-                stop
-            }
-            Some(Frame::While { inst: owner, before, .. }) => {
-                let (owner, before) = (*owner, *before);
-                let stop = self.went_round(p, owner, &tiles);
-                if let Some(Frame::While { in_after, at, .. }) = p.frames.last_mut() {
-                    *in_after = false;
-                    *at = 0;
-                }
-                self.give(p, func.block_params(before), tiles);
-                stop
-            }
-            None => Ok(None),
         }
     }
 
-    /// The `if` whose branch has just ended: the op before the place of the frame below.
-    fn owner(&self, p: &Program) -> Inst {
-        let func = self.plan.func;
-        let (block, at) = match p.frames.last() {
-            Some(Frame::Straight { block, at }) => (*block, *at),
-            Some(Frame::For { body, at, .. }) => (*body, *at),
-            Some(Frame::While { before, after, in_after, at, .. }) => (if *in_after { *after } else { *before }, *at),
-            None => (func.entry(), 1),
+    /// Sets the parameters of a counted loop's next round.
+    fn set_round(&self, p: &mut Program<P>, at: i128, ty: Scalar, carried: Vals<P>) {
+        let Some(block) = p.frames.last().map(|f| f.block) else { return };
+        let params = self.shared.code.func.block_params(block);
+        let iv = Val {
+            reg: Reg::from(Tile::Uniform(at as u64 & ty.mask())),
+            lanes: P::Lanes::default(),
         };
-        func.insts(block)[at - 1]
+        self.set(p, params, std::iter::once(iv).chain(carried).collect());
     }
 
-    fn condition(&self, p: &mut Program, inst: Inst, cond: Value, values: &[Value]) -> Result<Option<Stop>, Box<Diagnostic>> {
-        let func = self.plan.func;
-        let goes_on = self.get(p, cond).lane(0) & 1 != 0;
-        let tiles = self.take(p, values);
-        self.drop_dead(p, inst);
-        let Some(Frame::While { inst: owner, after, in_after, at, .. }) = p.frames.last_mut() else { return Ok(None) };
-        let (owner, after) = (*owner, *after);
-        if goes_on {
-            *in_after = true;
-            *at = 0;
-            self.give(p, func.block_params(after), tiles);
-        } else {
-            p.frames.pop();
-            self.give(p, func.results(owner), tiles);
-            self.drop_dead(p, owner);
-        }
-        Ok(None)
-    }
-
-    /// At the end of a round of a loop: whether the program spins, and whether the launch is over.
-    fn went_round(&self, p: &mut Program, owner: Inst, carried: &[Tile]) -> Result<Option<Stop>, Box<Diagnostic>> {
-        let (reads, writes) = (p.reads, p.writes);
-        let Some(Frame::For { spin, .. } | Frame::While { spin, .. }) = p.frames.last_mut() else { return Ok(None) };
-        let waits = reads > spin.reads && writes == spin.writes;
-        let unchanged = waits
-            && spin.entered.as_ref().is_some_and(|old| old.len() == carried.len() && old.iter().zip(carried).all(|(a, b)| a.same(b)));
-        let in_while = matches!(self.plan.func.op(owner), TileOp::While { .. });
-        spin.rounds = if waits { spin.rounds + 1 } else { 0 };
-        (spin.reads, spin.writes) = (reads, writes);
-        if waits && in_while {
-            spin.entered = Some(carried.to_vec());
-        }
-        let spins = spin.rounds >= PATIENCE;
-        if (self.stop)() {
-            return Err(Box::new(interrupted(self.plan.func)));
-        }
-        if !spins {
-            return Ok(None);
-        }
-        p.spinning_at = Some(owner);
-        Ok(Some(Stop::Spins { stuck: unchanged && in_while }))
-    }
-
-    fn failed(&self, p: &Program, inst: Inst, id: Id, message: &str, label: &str) -> Box<Diagnostic> {
-        let func = self.plan.func;
-        let [x, y, z] = p.id;
-        let message = format!("kernel `{}`, program ({x}, {y}, {z}): {message}", func.name);
-        Box::new(Diagnostic::new(id, message).primary_at(&func.places, func.loc(inst), label))
-    }
-
-    fn fault(&self, p: &Program, inst: Inst, fault: &Fault) -> Box<Diagnostic> {
-        Box::new(fault.report(self.plan.func, self.args, inst, p.id))
-    }
-
-    /// Any op without control flow.
-    fn op(&self, p: &mut Program, inst: Inst, op: &TileOp) -> Result<(), Box<Diagnostic>> {
-        let func = self.plan.func;
-        let results = func.results(inst);
-        let shape_of = |i: usize| func.ty(results[i]).shape;
-        let tile = match op {
-            TileOp::Const { value } => Tile::uniform(value.ty, naiad_ir::Shape::SCALAR, value.bits),
-            TileOp::ProgramId { axis } => Tile::uniform(Scalar::I32, naiad_ir::Shape::SCALAR, p.id[*axis as usize] as u64),
-            TileOp::NumPrograms { axis } => Tile::uniform(Scalar::I32, naiad_ir::Shape::SCALAR, self.grid[*axis as usize] as u64),
-            TileOp::Arange { start, end } => shape::arange(*start, *end, shape_of(0)),
-            TileOp::Splat { src, .. } => shape::splat(self.get(p, *src), shape_of(0)),
-            TileOp::ExpandDims { src, axis } => shape::expand_dims(self.get(p, *src), *axis, shape_of(0)),
-            TileOp::Broadcast { src, .. } => shape::broadcast(self.get(p, *src), shape_of(0)),
-            TileOp::Reshape { src, .. } if shape_of(0).is_scalar() => shape::splat(self.get(p, *src), shape_of(0)),
-            TileOp::Reshape { src, .. } => shape::reshape(self.get(p, *src), shape_of(0)),
-            TileOp::Permute { src, order } => shape::permute(self.get(p, *src), order, shape_of(0)),
-            TileOp::Join { a, b } => shape::join(self.get(p, *a), self.get(p, *b), shape_of(0)),
-            TileOp::Split { src } => {
-                let halves = [0, 1].map(|i| shape::half(self.get(p, *src), i, shape_of(0)));
-                self.give(p, results, halves.into());
-                return Ok(());
+    fn end_block(&mut self, p: &mut Program<P>, values: Vals<P>) -> Result<bool, Fault> {
+        let code = self.shared.code;
+        let traffic = p.traffic;
+        let Some(frame) = p.frames.last_mut() else { return Ok(false) };
+        let owner = frame.owner;
+        // Whether this round of the loop has changed nothing in memory, and asked for a change.
+        let before = std::mem::replace(&mut frame.traffic, traffic);
+        let quiet = before.writes == traffic.writes;
+        match &mut frame.kind {
+            Kind::Straight => {
+                p.frames.pop();
+                if let Some(owner) = owner {
+                    self.leave(p, owner, values);
+                }
+                Ok(false)
             }
-            TileOp::Cat { a, b, axis } => shape::cat(self.get(p, *a), self.get(p, *b), *axis, shape_of(0)),
-            TileOp::Unary { f, x } => elementwise::unary(*f, self.get(p, *x)),
-            TileOp::Binary { f, a, b } => elementwise::binary(*f, self.get(p, *a), self.get(p, *b)),
-            TileOp::Ternary { f, a, b, c } => elementwise::ternary(*f, self.get(p, *a), self.get(p, *b), self.get(p, *c)),
-            TileOp::Compare { p: predicate, a, b } => elementwise::compare(*predicate, self.get(p, *a), self.get(p, *b)),
-            TileOp::Select { cond, yes, no } => elementwise::select(self.get(p, *cond), self.get(p, *yes), self.get(p, *no)),
-            TileOp::Cast { src, to, rounding } => cast::cast(self.get(p, *src), *to, *rounding),
-            TileOp::Bitcast { src, to } => cast::bitcast(self.get(p, *src), stored(*to)),
-            TileOp::PtrAdd { ptr, offset } => {
-                let size = func.ty(*ptr).elem.pointer().map_or(1, |t| t.pointee.size());
-                elementwise::ptr_add(self.get(p, *ptr), self.get(p, *offset), size)
+            Kind::For { at, end, step, ty } => {
+                *at += *step;
+                if done(*at, *end, *step) {
+                    p.frames.pop();
+                    if let Some(owner) = owner {
+                        self.leave(p, owner, values);
+                    }
+                    return Ok(false);
+                }
+                frame.next = 0;
+                let (at, ty) = (*at, *ty);
+                self.set_round(p, at, ty, values);
+                // The induction variable moves, so this loop ends by itself: it may wait, but is
+                // never stuck.
+                let waits = quiet && before.polls != traffic.polls;
+                p.spins = if waits { p.spins + 1 } else { 0 };
+                p.repeats = false;
+                Ok(waits)
             }
-            TileOp::Load { ptr, mask, other, .. } => {
-                let access = self.access(p, *ptr, *mask, false);
-                let loaded = self.memory.load(&access, other.map(|o| self.get(p, o)));
-                let tile = loaded.map_err(|f| self.fault(p, inst, &f))?;
-                p.reads += 1;
-                tile
+            Kind::While => {
+                let Some(TileOp::While { before: test, .. }) = owner.map(|o| code.func.op(o))
+                else {
+                    return Ok(false);
+                };
+                let new = state(&values);
+                let same = new.is_some() && new == frame.state;
+                let polled = before.polls != traffic.polls;
+                let waits = quiet && (polled || same && before.reads != traffic.reads);
+                frame.state = new;
+                (frame.block, frame.next) = (*test, 0);
+                self.set(p, code.func.block_params(*test), values);
+                p.spins = if waits { p.spins + 1 } else { 0 };
+                p.repeats = waits && same;
+                Ok(waits)
+            }
+        }
+    }
+
+    fn memory_op(&mut self, p: &mut Program<P>, inst: Inst, op: &TileOp) -> Result<(), Fault> {
+        let shared = self.shared;
+        let code = shared.code;
+        let func = code.func;
+        let cx = Context {
+            site: Site { func, inst, program: p.coordinates, number: p.number },
+            memory: shared.memory,
+            findings: shared.findings,
+            views: P::VIEWS,
+            naive: shared.naive,
+        };
+        let tile = |v: Value| &read(code, p, v).reg.tile;
+        let shape = |v: Value| func.ty(v).shape;
+        let mut result = None;
+        let mut traffic = p.traffic;
+        let mut polled = false;
+        let target = |ptr: Value, mask: Option<Value>| {
+            let pointee = func.ty(ptr).elem.pointer().map_or(Scalar::I8, |p| p.pointee);
+            (read(code, p, ptr), mask.map(tile), pointee, shape(ptr))
+        };
+        match op {
+            TileOp::Load { ptr, mask, other, hints } => {
+                let (pointers, mask, elem, shape) = target(*ptr, *mask);
+                let t = access_target(&pointers.reg, mask, elem, &shape);
+                let tile = access::load(&cx, &t, other.map(tile))?;
+                traffic.reads += 1;
+                polled = hints.volatile;
+                result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
             }
             TileOp::Store { ptr, value, mask, .. } => {
-                let access = self.access(p, *ptr, *mask, true);
-                let stored = self.memory.store(&access, self.get(p, *value));
-                stored.map_err(|f| self.fault(p, inst, &f))?;
-                p.writes += 1;
-                return Ok(());
+                let (pointers, mask, elem, shape) = target(*ptr, *mask);
+                let t = access_target(&pointers.reg, mask, elem, &shape);
+                access::store(&cx, &t, tile(*value))?;
+                traffic.writes += u64::from(mask.and_then(Tile::uniform) != Some(0));
             }
             TileOp::AtomicRmw { f, ptr, value, mask, .. } => {
-                let access = self.access(p, *ptr, *mask, true);
-                let done = atomics::rmw(&self.memory, &access, *f, self.get(p, *value));
-                let done = done.map_err(|f| self.fault(p, inst, &f))?;
-                p.reads += 1;
-                p.writes += done.changed as u64;
-                done.old
+                let (pointers, mask, elem, shape) = target(*ptr, *mask);
+                let t = access_target(&pointers.reg, mask, elem, &shape);
+                let (tile, changed) = atomics::update(&cx, &t, Update::Rmw(*f), tile(*value))?;
+                traffic.writes += u64::from(changed);
+                polled = true;
+                result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
             }
             TileOp::AtomicCas { ptr, compare, value, .. } => {
-                let access = self.access(p, *ptr, None, true);
-                let done = atomics::cas(&self.memory, &access, self.get(p, *compare), self.get(p, *value));
-                let done = done.map_err(|f| self.fault(p, inst, &f))?;
-                p.reads += 1;
-                p.writes += done.changed as u64;
-                done.old
+                let (pointers, _, elem, shape) = target(*ptr, None);
+                let t = access_target(&pointers.reg, None, elem, &shape);
+                let (tile, changed) =
+                    atomics::update(&cx, &t, Update::Cas(tile(*compare)), tile(*value))?;
+                traffic.writes += u64::from(changed);
+                polled = true;
+                result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
             }
-            TileOp::Dot { a, b, acc, out, .. } => {
-                dot::dot(self.get(p, *a), self.get(p, *b), acc.map(|v| self.get(p, v)), *out, shape_of(0))
-            }
-            TileOp::Reduce { inputs, axis, body } => {
-                let tiles = combine::reduce(func, *body, &self.take(p, inputs), *axis);
-                let tiles = tiles.map_err(|m| self.failed(p, inst, Id::UnsupportedPython, &format!("{m} is not supported yet"), ""))?;
-                self.give(p, results, tiles);
-                return Ok(());
-            }
-            TileOp::Scan { inputs, axis, reverse, body } => {
-                let tiles = combine::scan(func, *body, &self.take(p, inputs), *axis, *reverse);
-                let tiles = tiles.map_err(|m| self.failed(p, inst, Id::UnsupportedPython, &format!("{m} is not supported yet"), ""))?;
-                self.give(p, results, tiles);
-                return Ok(());
-            }
-            TileOp::Hint { src, .. } => self.get(p, *src).clone(),
-            // One program is one thread here, so its accesses are ordered already.
-            TileOp::Barrier {} | TileOp::Assume { .. } => return Ok(()),
-            TileOp::For { .. } | TileOp::While { .. } | TileOp::If { .. } | TileOp::Yield { .. } | TileOp::Condition { .. } | TileOp::Return {} => {
-                return Ok(());
-            }
-        };
-        self.set(p, results[0], tile);
+            // One program is run by one thread, in order.
+            _ => {}
+        }
+        if polled {
+            traffic.reads += 1;
+            traffic.polls += 1;
+            p.waits_at = Some(inst);
+        }
+        p.traffic = traffic;
+        kill(p, code.dies_at_begin(inst));
+        if let (Some((reg, lanes)), Some(&value)) = (result, func.results(inst).first())
+            && let Some(register) = code.target(value)
+        {
+            p.regs[register] = Val { reg, lanes };
+        }
         Ok(())
     }
+}
 
-    fn access<'p>(&self, p: &'p Program, ptr: Value, mask: Option<Value>, writes: bool) -> Access<'p> {
-        let elem = self.plan.func.ty(ptr).elem.pointer().map_or(Scalar::I8, |t| t.pointee);
-        Access { ptr: self.get(p, ptr), mask: mask.map(|m| self.get(p, m)), elem, writes }
+type Vals<P> = SmallVec<[Val<<P as Policy>::Lanes>; 2]>;
+
+fn access_target<'t>(
+    pointers: &'t Reg,
+    mask: Option<&'t Tile>,
+    elem: Scalar,
+    shape: &'t naiad_ir::Shape,
+) -> Target<'t> {
+    Target { addresses: &pointers.tile, origin: pointers.origin, mask, elem, shape }
+}
+
+fn read<'p, P: Policy>(code: &Code<'_>, p: &'p Program<P>, value: Value) -> &'p Val<P::Lanes> {
+    &p.regs[code.register(value)]
+}
+
+fn all<P: Policy>(code: &Code<'_>, p: &Program<P>, values: &[Value]) -> Vals<P> {
+    values.iter().map(|&v| read(code, p, v).clone()).collect()
+}
+
+fn kill<P: Policy>(p: &mut Program<P>, registers: &[u32]) {
+    for &register in registers {
+        let tile = &mut p.regs[register as usize].reg.tile;
+        // An image holds no memory, and writing the whole register costs more than this test.
+        if tile.uniform().is_none() {
+            *tile = Tile::Uniform(0);
+        }
     }
+}
 
-    /// How often this program has changed memory.
-    pub fn writes(p: &Program) -> u64 {
-        p.writes
+fn lanes<P: Policy>(code: &Code<'_>, p: &Program<P>, op: &TileOp) -> P::Lanes {
+    use naiad_ir::OpInfo;
+    if size_of::<P::Lanes>() == 0 {
+        return P::Lanes::default();
     }
+    let mut operands: SmallVec<[Value; 4]> = SmallVec::new();
+    op.each_value(&mut |v| operands.push(v));
+    P::pure(op, &mut operands.iter().map(|&v| &read(code, p, v).lanes))
 }
 
-/// A loop's bound: compared as a signed number even if its type is unsigned.
-fn signed(x: &Tile) -> i128 {
-    let unused = 64 - x.ty.bits();
-    ((x.lane(0) << unused) as i64 >> unused) as i128
+fn done(at: i128, end: i128, step: i128) -> bool {
+    if step < 0 { at <= end } else { at >= end }
 }
 
-pub fn interrupted(func: &Function<Dialect>) -> Diagnostic {
-    Diagnostic::new(Id::Interrupted, format!("the launch of `{}` was interrupted", func.name))
-}
-
-/// Whether a flag from outside is set.
-pub fn is_set(flag: Option<&AtomicBool>) -> bool {
-    flag.is_some_and(|f| f.load(Ordering::Relaxed))
+/// The images of values that are all uniform: equal states are equal rounds.
+fn state<L>(values: &[Val<L>]) -> Option<SmallVec<[u64; 4]>> {
+    values.iter().map(|v| v.reg.tile.uniform()).collect()
 }

@@ -1,100 +1,218 @@
-//! Faults of a kernel, from where they are found to the message about them.
+//! What is said of a kernel's faults while it runs.
 
-use crate::args::{Arg, TensorArg};
-use naiad_diag::{Diagnostic, Id};
-use naiad_ir::tile::{Tile as Dialect, TileOp};
-use naiad_ir::{Function, Inst, Shape};
+use crate::memory::{Memory, Origin, Tensor};
+use naiad_diag::{Diagnostic, Id, Loc};
+use naiad_ir::tile::Tile as TileIr;
+use naiad_ir::{Function, Inst, Scalar, Shape};
+use std::sync::{Mutex, PoisonError};
 
-/// What a program did wrong, before it is told where.
-#[derive(Clone, Debug)]
-pub struct Fault {
-    pub kind: FaultKind,
-    /// The lane of the tile that was accessed.
-    pub lane: usize,
-    pub shape: Shape,
-    pub address: usize,
-    /// The argument that the pointer came from, where one is known.
-    pub arg: Option<u32>,
-    /// Bytes of the access.
-    pub size: usize,
-    pub writes: bool,
+pub type Fault = Box<Diagnostic>;
+
+/// The op that is running, and where.
+#[derive(Copy, Clone)]
+pub struct Site<'a> {
+    pub func: &'a Function<TileIr>,
+    pub inst: Inst,
+    /// The program's coordinates and its number in the order of starting.
+    pub program: [u32; 3],
+    pub number: u64,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum FaultKind {
-    OutOfBounds,
-    OutsideView,
-    ReadOnly,
-    Misaligned,
+pub enum Access {
+    Load,
+    Store,
+    Atomic,
 }
 
-impl Fault {
-    pub fn report(&self, func: &Function<Dialect>, args: &[Arg], inst: Inst, program: [u32; 3]) -> Diagnostic {
-        let tensor = self.arg.and_then(|i| match args.get(i as usize) {
-            Some(Arg::Tensor(t)) => Some(t),
-            _ => None,
-        });
-        let verb = if self.writes { "writes" } else { "reads" };
-        let name = tensor.map_or("memory".to_string(), |t| format!("`{}`", t.name));
-        let lane = lane_index(self.shape, self.lane);
-        let [x, y, z] = program;
-        let who = if self.shape.is_scalar() { format!("program ({x}, {y}, {z})") } else { format!("lane {lane} of program ({x}, {y}, {z})") };
-        let (id, message) = match self.kind {
-            FaultKind::OutOfBounds if tensor.is_none() => (Id::OutOfBounds, format!("{verb} an address that belongs to no argument")),
-            FaultKind::OutOfBounds => (Id::OutOfBounds, format!("{verb} {name} out of bounds")),
-            FaultKind::OutsideView => (Id::OutsideView, format!("{verb} {name} outside its view, though inside its storage")),
-            FaultKind::ReadOnly => (Id::OutOfBounds, format!("writes {name}, which is read-only")),
-            FaultKind::Misaligned => (Id::Misaligned, format!("an atomic access to {name} is not aligned to its size")),
-        };
-        let op = match func.op(inst) {
-            TileOp::Load { .. } => "this load",
-            TileOp::Store { .. } => "this store",
-            _ => "this atomic",
-        };
-        let message = format!("kernel `{}` {message}", func.name);
-        let mut d = Diagnostic::new(id, message).primary_at(&func.places, func.loc(inst), format!("{op}, {who}"));
-        match tensor {
-            Some(t) => d = d.note(describe(t, self.address, self.size)),
-            None => d = d.note(format!("the address is {:#x}", self.address)),
-        }
-        match self.kind {
-            FaultKind::OutOfBounds | FaultKind::OutsideView if tensor.is_some() => {
-                let masked = matches!(func.op(inst), TileOp::Load { mask: Some(_), .. } | TileOp::Store { mask: Some(_), .. } | TileOp::AtomicRmw { mask: Some(_), .. });
-                d.help(if masked {
-                    "the mask is true in this lane: compare the index of each axis with the extent of that axis, not with a stride"
-                } else {
-                    "there is no mask: give one that is true only for indices inside the tensor, such as `mask=offsets < n`"
-                })
-            }
-            FaultKind::OutOfBounds => d.help("the pointer was made from an integer or from no argument: kernels reach only the memory of their arguments"),
-            FaultKind::ReadOnly => d.help("pass an array that may be written"),
-            _ => d,
+impl Access {
+    fn verb(self) -> &'static str {
+        match self {
+            Access::Load => "load reads",
+            Access::Store => "store writes",
+            Access::Atomic => "atomic operation accesses",
         }
     }
-}
 
-/// A lane by its index along each axis.
-fn lane_index(shape: Shape, lane: usize) -> String {
-    let index: Vec<String> = shape.strides().zip(shape.dims()).map(|(s, d)| (lane / s % d).to_string()).collect();
-    match index.as_slice() {
-        [one] => one.clone(),
-        several => format!("[{}]", several.join(", ")),
+    pub fn writes(self) -> bool {
+        self != Access::Load
     }
 }
 
-fn describe(t: &TensorArg, address: usize, size: usize) -> String {
-    let bytes = address as i128 - t.address as i128;
-    let element = bytes.div_euclid(size as i128);
-    let (first, last) = (t.storage.start as i128 - t.address as i128, t.storage.end as i128 - t.address as i128);
-    let mut text = format!("element {element} of `{}`", t.name);
-    if bytes.rem_euclid(size as i128) != 0 {
-        text += &format!(" (byte {bytes})");
+/// One lane of an access.
+#[derive(Copy, Clone)]
+pub struct Lane<'a> {
+    pub access: Access,
+    pub shape: &'a Shape,
+    /// Its number in row-major order.
+    pub lane: usize,
+    pub address: i64,
+    pub elem: Scalar,
+    pub masked: bool,
+    pub origin: Origin,
+}
+
+impl Site<'_> {
+    fn report(&self, id: Id, message: String, label: String) -> Diagnostic {
+        Diagnostic::new(id, message).primary_at(&self.func.places, self.loc(), label)
     }
-    if let Some(view) = &t.view {
-        let dims: Vec<String> = view.shape.iter().map(|d| d.to_string()).collect();
-        let strides: Vec<String> = view.strides.iter().map(|s| s.to_string()).collect();
-        text += &format!(", whose shape is ({}) and strides ({})", dims.join(", "), strides.join(", "));
+
+    fn loc(&self) -> Loc {
+        self.func.loc(self.inst)
     }
-    let (lo, hi) = (first.div_euclid(size as i128), last.div_euclid(size as i128));
-    text + &format!("; its storage holds elements {lo} to {}", hi - 1)
+
+    fn place(&self, lane: &Lane<'_>) -> String {
+        let program = program(self.program);
+        if lane.shape.is_scalar() {
+            return format!("in {program}");
+        }
+        format!("lane {} of {program}", index(lane.shape, lane.lane))
+    }
+
+    /// The report with its place as a note too: IR that was read from text has no source.
+    fn at_lane(&self, id: Id, message: String, lane: &Lane<'_>) -> Diagnostic {
+        let place = self.place(lane);
+        let report = self.report(id, message, place.clone());
+        if report.labels.is_empty() {
+            return report.note(format!("in `{}`, {place}", self.func.name));
+        }
+        report
+    }
+
+    pub fn out_of_bounds(&self, memory: &Memory, lane: &Lane<'_>) -> Fault {
+        let verb = lane.access.verb();
+        let Some(t) = memory.tensor(lane.origin) else {
+            let message =
+                format!("{verb} address {:#x}, which is in no argument's memory", lane.address);
+            let report = self.at_lane(Id::OutOfBounds, message, lane);
+            let report = report
+                .note("the pointer was made from an integer, or chosen from several pointers");
+            return Box::new(
+                report.help("only the memory of the launch's arguments can be reached"),
+            );
+        };
+        let size = lane.elem.size() as i128;
+        let element = Element::of(t, lane);
+        let (first, end) =
+            (t.lo as i128 - t.address as i128, t.lo as i128 + t.len as i128 - t.address as i128);
+        let message = format!("{verb} outside the memory of `{}`: {element}", t.name);
+        let range = if first % size == 0 && end % size == 0 {
+            format!(
+                "`{}` has elements {} to {} of {}",
+                t.name,
+                first / size,
+                end / size - 1,
+                lane.elem
+            )
+        } else {
+            format!("`{}` has bytes {first} to {}", t.name, end - 1)
+        };
+        let report = self.at_lane(Id::OutOfBounds, message, lane).note(range);
+        Box::new(with_mask_help(report, lane))
+    }
+
+    pub fn outside_view(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
+        let element = Element::of(t, lane);
+        let message = format!("{} outside the view of `{}`: {element}", lane.access.verb(), t.name);
+        let mut report = self.at_lane(Id::OutsideView, message, lane);
+        if let Some(view) = &t.view {
+            let dims: Vec<String> = view.shape.iter().map(usize::to_string).collect();
+            report = report.note(format!(
+                "`{}` has shape ({}) of {}; the element belongs to the same allocation, but not to the tensor",
+                t.name,
+                dims.join(", "),
+                view.elem
+            ));
+        }
+        Box::new(with_mask_help(report, lane))
+    }
+
+    pub fn read_only(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
+        let message = format!("{} to `{}`, which is read-only", lane.access.verb(), t.name);
+        Box::new(
+            self.at_lane(Id::OutOfBounds, message, lane).help("pass a tensor that may be written"),
+        )
+    }
+
+    pub fn misaligned(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
+        let message = format!(
+            "atomic operation on `{}` at address {:#x}, which is no multiple of {} bytes",
+            t.name,
+            lane.address,
+            lane.elem.size()
+        );
+        Box::new(self.at_lane(Id::Misaligned, message, lane))
+    }
+}
+
+fn with_mask_help(report: Diagnostic, lane: &Lane<'_>) -> Diagnostic {
+    if lane.masked {
+        report.help(
+            "the mask is true in this lane; compare each index with the extent of its own axis",
+        )
+    } else if lane.shape.is_scalar() {
+        report.help("check the index before the access, or add a mask")
+    } else {
+        report.help("add a mask that is false in such lanes, as in `mask=offsets < n`")
+    }
+}
+
+/// An element of a tensor, by its distance from element 0.
+struct Element {
+    bytes: i128,
+    size: i128,
+}
+
+impl Element {
+    fn of(t: &Tensor, lane: &Lane<'_>) -> Element {
+        Element { bytes: lane.address as i128 - t.address as i128, size: lane.elem.size() as i128 }
+    }
+}
+
+impl std::fmt::Display for Element {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.bytes % self.size == 0 {
+            write!(f, "element {}", self.bytes / self.size)
+        } else {
+            write!(f, "byte {}", self.bytes)
+        }
+    }
+}
+
+pub fn program([x, y, z]: [u32; 3]) -> String {
+    format!("program ({x}, {y}, {z})")
+}
+
+fn index(shape: &Shape, lane: usize) -> String {
+    let parts: Vec<String> =
+        shape.dims().zip(shape.strides()).map(|(n, s)| (lane / s % n).to_string()).collect();
+    if parts.len() == 1 { parts.concat() } else { format!("({})", parts.join(", ")) }
+}
+
+/// Findings that do not end the launch: for each op the one of the first program that had it, so that
+/// the report does not depend on how programs were spread over threads.
+#[derive(Default)]
+pub struct Findings(Mutex<Vec<(Inst, u64, Diagnostic)>>);
+
+impl Findings {
+    pub fn add(&self, site: &Site<'_>, make: impl FnOnce() -> Diagnostic) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.iter_mut().find(|(inst, ..)| *inst == site.inst) {
+            Some(entry) if entry.1 > site.number => *entry = (site.inst, site.number, make()),
+            Some(_) => {}
+            None => all.push((site.inst, site.number, make())),
+        }
+    }
+
+    /// Whether a finding of this program at this op would be a new one.
+    pub fn wants(&self, site: &Site<'_>) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().find(|(inst, ..)| *inst == site.inst).is_none_or(|e| e.1 > site.number)
+    }
+
+    pub fn take(self) -> Vec<Diagnostic> {
+        let mut all = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        all.sort_by_key(|&(inst, number, _)| (inst, number));
+        all.into_iter().map(|(_, _, d)| d).collect()
+    }
 }

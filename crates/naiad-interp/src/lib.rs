@@ -1,44 +1,59 @@
-//! The reference executor: Tile IR run as it stands, every access tested.
-//!
-//! It is an oracle, so it sees no optimizer and takes no liberty: each op is computed for all lanes
-//! of a tile before the next one. What makes it fast is only how values are kept.
+//! The reference executor: runs Tile IR as it is written, and judges whoever runs it otherwise.
 //!
 //! ```text
-//!   lib       launch
-//!   schedule  programs over threads; suspended ones; deadlock
-//!   exec      one program: a stack of frames, so that it can stop in the middle
-//!   tile      values: uniform, affine, box, dense        slab   memory of dense ones
-//!   elementwise, cast, shape, combine, dot               ops on values
-//!   memory, atomics                                      ops on the arguments' memory
-//!   policy, fault                                        what is judged, and how it is told
+//!   launch            arguments -> registers, threads            lib.rs, args.rs
+//!     schedule        programs over threads; waiting, deadlock   schedule.rs
+//!       exec          one program: frames, registers             exec.rs    <- code.rs: liveness, loops
+//!         ops         what ops compute                           ops.rs
+//!           formula   ... on compressed tiles                    formula.rs, shapes.rs
+//!           engine    ... lane by lane, by loops over chunks     engine.rs, loops.rs, casts.rs
+//!           combine   reduce, scan and their regions             combine.rs, region.rs
+//!           dot       matrix products                            dot.rs
+//!         access      loads and stores; atomics                  access.rs, atomics.rs
+//!           memory    which addresses may be touched             memory.rs
 //! ```
 //!
-//! Whatever a kernel does, nothing outside its arguments' storage is read or written.
+//! A tile is kept in one of four forms, see [`tile`]: index arithmetic and masks stay formulas and
+//! boxes, so the common load or store is two comparisons and a copy. The option `naive` turns all of
+//! that off; both must give the same bits, which the tests hold.
+//!
+//! What must hold, whatever a kernel does: no byte outside the arguments' storage is read or written;
+//! nothing panics; a program that waits lets others run.
 
+mod access;
 pub mod args;
 mod atomics;
-mod cast;
+mod casts;
+mod code;
 mod combine;
 mod dot;
-mod elementwise;
+mod engine;
 mod exec;
 mod fault;
+mod formula;
+mod loops;
 mod memory;
+mod ops;
 mod policy;
+mod region;
 mod schedule;
-mod shape;
+mod shapes;
 mod slab;
+mod strided;
 mod tile;
 
 pub use args::{Arg, LaunchOptions, PolicyKind, TensorArg, View};
 
+use crate::exec::Shared;
+use crate::memory::Origin;
 use naiad_diag::{Diagnostic, Id};
-use naiad_ir::{Function, tile::Tile};
+use naiad_ir::Function;
+use naiad_ir::tile::Tile as TileIr;
 
 /// What a launch found besides what it computed.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Warnings and notes; an error ends the launch and is returned instead.
+    /// What was found and did not end the launch; some may be errors all the same.
     pub findings: Vec<Diagnostic>,
 }
 
@@ -50,18 +65,68 @@ pub struct Report {
 /// The storage of each tensor argument is valid for reads, and for writes where `writable`, until
 /// this returns.
 pub unsafe fn launch(
-    func: &Function<Tile>,
+    func: &Function<TileIr>,
     grid: [u32; 3],
     args: &[Arg],
     options: &LaunchOptions<'_>,
 ) -> Result<Report, Box<Diagnostic>> {
-    if func.params().len() != args.len() {
-        let message = format!("`{}` takes {} arguments at run time, {} are given", func.name, func.params().len(), args.len());
-        return Err(Box::new(Diagnostic::new(Id::BadLaunch, message)));
+    let arguments = bind(func, args)?;
+    // Three factors below 2^32 may pass 64 bits; nobody lives to see the end of such a grid.
+    let total = grid.iter().fold(1u64, |n, &g| n.saturating_mul(u64::from(g)));
+    if total == 0 {
+        return Ok(Report::default());
     }
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    };
+    let workers = (threads as u64).min(total) as usize;
+    let code = code::Code::new(func);
+    let memory = memory::Memory::new(args);
+    let findings = fault::Findings::default();
+    let board = schedule::Board::new(total, workers, options.interrupt);
+    let shared = Shared {
+        code: &code,
+        memory: &memory,
+        findings: &findings,
+        grid,
+        arguments: &arguments,
+        naive: options.naive,
+        stopped: &|number| board.stopped(number),
+    };
     match options.policy {
-        PolicyKind::Plain => schedule::run::<policy::Plain>(func, grid, args, options),
-        PolicyKind::Checked => schedule::run::<policy::Checked>(func, grid, args, options),
+        PolicyKind::Plain => schedule::run::<policy::Plain>(&shared, &board),
+        PolicyKind::Checked => schedule::run::<policy::Checked>(&shared, &board),
     }
-    .map(|()| Report::default())
+    board.outcome(&code)?;
+    Ok(Report { findings: findings.take() })
+}
+
+/// What a program's parameters start with.
+fn bind(func: &Function<TileIr>, args: &[Arg]) -> Result<Vec<(u64, Origin)>, Box<Diagnostic>> {
+    let wrong = |message: String| Box::new(Diagnostic::new(Id::BadLaunch, message));
+    let params = func.params();
+    if params.len() != args.len() {
+        let message =
+            format!("`{}` takes {} arguments, {} are given", func.name, params.len(), args.len());
+        return Err(wrong(message));
+    }
+    let mut regs = Vec::with_capacity(args.len());
+    for (i, (&param, arg)) in params.iter().zip(args).enumerate() {
+        let ty = func.ty(param);
+        let name = func.param_names.get(i).map_or("?", String::as_str);
+        regs.push(match arg {
+            _ if !ty.is_scalar() => {
+                return Err(wrong(format!("parameter `{name}` is a tile, which no argument is")));
+            }
+            Arg::Scalar(bits) => (bits & tile::stored(ty.elem).mask(), Origin::Unknown),
+            Arg::Tensor(_) if !ty.is_pointer() => {
+                return Err(wrong(format!(
+                    "parameter `{name}` is a number, the argument a tensor"
+                )));
+            }
+            Arg::Tensor(t) => (t.address as u64, Origin::Arg(i as u32)),
+        });
+    }
+    Ok(regs)
 }

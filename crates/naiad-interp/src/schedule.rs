@@ -1,196 +1,336 @@
-//! Programs over threads, and programs that wait for one another.
+//! Spreads programs over threads, and keeps programs that wait for one another moving.
 //!
-//! Threads take programs from one counter. A program that spins is put aside; its thread goes on
-//! with others, new ones first, and comes back to it when memory has changed. Programs live on the
-//! thread that started them.
+//! ```text
+//!   grid --chunks, by an atomic counter--> worker: run | waits? -> parked | run the next one
+//!                                          worker: none left to start -> rounds over the parked ones
+//! ```
 //!
-//! Deadlock: every thread is out of new programs, and has gone round all its waiting ones without a
-//! change of memory by anyone. Since they would do the same again, nothing can ever move.
+//! A program stays on its worker. One that waits is parked, and the worker starts the next: whoever
+//! it waits for may not have begun. When none is left to start, the worker goes round its parked
+//! programs. If a round moves nothing, the worker is stuck as of the *epoch* in which the round began;
+//! whatever moves raises the epoch. When all workers are stuck as of the present epoch, each has seen
+//! all that was written and none can go on: a deadlock. (A write would have been made in a round that
+//! raised the epoch before its worker could be stuck in it.)
 
-use crate::args::{Arg, LaunchOptions};
-use crate::exec::{Exec, Plan, Program, Stop, interrupted, is_set};
+use crate::code::Code;
+use crate::exec::{Exec, Pause, Program, Shared};
+use crate::fault::{Fault, program};
 use crate::policy::Policy;
+use crate::slab;
 use naiad_diag::{Diagnostic, Id};
-use naiad_ir::Function;
-use naiad_ir::tile::Tile as Dialect;
+use naiad_ir::Inst;
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What the threads of one launch share.
-struct Shared {
-    next: AtomicU64,
+/// Bytes of free tiles that all threads together may keep.
+const POOL_BYTES: usize = 24 << 20;
+
+/// A launch of less than this, in half nanoseconds, is run by the calling thread alone.
+const INLINE: u64 = 200_000;
+
+/// A worker that has ended is never in the way of a deadlock.
+const ENDED: u64 = u64::MAX;
+
+/// A program that waits when the launch ends: its number, its coordinates and where.
+type Waits = (u64, [u32; 3], Option<Inst>);
+
+/// State of a launch that workers share.
+pub struct Board<'a> {
     total: u64,
-    grid: [u32; 3],
-    /// Grows with every change of memory by a program that stopped, and with every finished one.
-    changes: AtomicU64,
-    /// For each thread the count of changes at which it found itself stuck, plus 1; `DONE` once it
-    /// has nothing left to do.
+    chunk: u64,
+    next: AtomicU64,
+    interrupt: Option<&'a AtomicBool>,
+    /// Programs from this number on are to stop: a program of this number has failed.
+    fails_from: AtomicU64,
+    fault: Mutex<Option<(u64, Fault)>>,
+    epoch: AtomicU64,
+    /// For each worker the epoch as of which it is stuck, plus 1; 0 if it is not.
     stuck: Vec<AtomicU64>,
-    over: AtomicBool,
-    /// The error of the lowest program so far.
-    error: Mutex<Option<(u64, Box<Diagnostic>)>>,
+    deadlocked: AtomicBool,
+    waiting: Mutex<Vec<Waits>>,
 }
 
-const DONE: u64 = u64::MAX;
-
-impl Shared {
-    fn fail(&self, program: u64, diagnostic: Box<Diagnostic>) {
-        let mut error = self.error.lock().unwrap_or_else(|e| e.into_inner());
-        if error.as_ref().is_none_or(|(p, _)| program < *p) {
-            *error = Some((program, diagnostic));
+impl<'a> Board<'a> {
+    pub fn new(total: u64, workers: usize, interrupt: Option<&'a AtomicBool>) -> Board<'a> {
+        Board {
+            total,
+            chunk: (total / (workers as u64 * 16)).clamp(1, 256),
+            next: AtomicU64::new(0),
+            interrupt,
+            fails_from: AtomicU64::new(u64::MAX),
+            fault: Mutex::new(None),
+            epoch: AtomicU64::new(0),
+            stuck: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+            deadlocked: AtomicBool::new(false),
+            waiting: Mutex::new(Vec::new()),
         }
-        self.over.store(true, SeqCst);
     }
 
-    fn id(&self, index: u64) -> [u32; 3] {
-        let [x, y, _] = self.grid.map(u64::from);
-        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+    /// Whether a program is to stop: the first fault in the order of programs is the one reported.
+    pub fn stopped(&self, number: u64) -> bool {
+        number >= self.fails_from.load(SeqCst) || self.interrupted() || self.deadlocked.load(SeqCst)
     }
 
-    fn index(&self, id: [u32; 3]) -> u64 {
-        let ([x, y, _], [i, j, k]) = (self.grid.map(u64::from), id.map(u64::from));
-        i + x * (j + y * k)
+    fn interrupted(&self) -> bool {
+        self.interrupt.is_some_and(|flag| flag.load(SeqCst))
+    }
+
+    fn fail(&self, number: u64, fault: Fault) {
+        let mut slot = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.as_ref().is_none_or(|(n, _)| *n > number) {
+            *slot = Some((number, fault));
+            self.fails_from.fetch_min(number, SeqCst);
+        }
+    }
+
+    fn chunk(&self) -> std::ops::Range<u64> {
+        let start = self.next.fetch_add(self.chunk, SeqCst).min(self.total);
+        start..(start + self.chunk).min(self.total)
+    }
+
+    /// What ended the launch, if anything did.
+    pub fn outcome(self, code: &Code<'_>) -> Result<(), Fault> {
+        let interrupted = self.interrupted();
+        if let Some((_, fault)) = self.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(fault);
+        }
+        if self.deadlocked.load(SeqCst) {
+            let mut waiting = self.waiting.into_inner().unwrap_or_else(PoisonError::into_inner);
+            waiting.sort_by_key(|w| w.0);
+            return Err(deadlock(code, &waiting));
+        }
+        if interrupted {
+            return Err(Box::new(Diagnostic::new(Id::Interrupted, "the launch was interrupted")));
+        }
+        Ok(())
     }
 }
 
-pub fn run<P: Policy>(func: &Function<Dialect>, grid: [u32; 3], args: &[Arg], options: &LaunchOptions<'_>) -> Result<(), Box<Diagnostic>> {
-    let total: u64 = grid.iter().map(|&g| u64::from(g)).product();
-    if total == 0 {
-        return Ok(());
-    }
-    let plan = Plan::new(func);
-    let machine = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let threads = if options.threads == 0 { machine } else { options.threads };
-    let threads = threads.min(usize::try_from(total).unwrap_or(usize::MAX)).max(1);
-    let shared = Shared {
-        next: AtomicU64::new(0),
-        total,
-        grid,
-        changes: AtomicU64::new(0),
-        stuck: (0..threads).map(|_| AtomicU64::new(0)).collect(),
-        over: AtomicBool::new(false),
-        error: Mutex::new(None),
+fn deadlock(code: &Code<'_>, waiting: &[Waits]) -> Fault {
+    let func = code.func;
+    let message = match waiting {
+        [(_, p, _)] => format!("deadlock: {} waits for a value that nobody writes", program(*p)),
+        all => format!("deadlock: {} programs wait for values that nobody writes", all.len()),
     };
-    let work = |thread: usize| worker::<P>(&plan, args, &shared, options, thread);
-    if threads == 1 {
-        work(0);
-    } else {
-        std::thread::scope(|scope| {
-            for thread in 1..threads {
-                scope.spawn(move || work(thread));
+    let mut places: Vec<(Inst, Vec<[u32; 3]>)> = Vec::new();
+    for &(_, coordinates, inst) in waiting {
+        let Some(inst) = inst else { continue };
+        match places.iter_mut().find(|(i, _)| *i == inst) {
+            Some((_, programs)) => programs.push(coordinates),
+            None => places.push((inst, vec![coordinates])),
+        }
+    }
+    let mut report = Diagnostic::new(Id::Deadlock, message);
+    for (n, (inst, programs)) in places.iter().enumerate() {
+        let mut who: Vec<String> = programs.iter().take(3).map(|p| program(*p)).collect();
+        if programs.len() > 3 {
+            who.push(format!("{} more", programs.len() - 3));
+        }
+        let text = format!("waited for here by {}", who.join(", "));
+        let loc = func.loc(*inst);
+        report = match (n, func.places.place(loc)) {
+            (0, Some(_)) => report.primary_at(&func.places, loc, text),
+            (_, Some(place)) => report.secondary(place, text),
+            (_, None) => {
+                use naiad_ir::OpInfo;
+                report.note(format!("`{}` in `{}`, {text}", func.op(*inst).name(), func.name))
             }
-            work(0);
-        });
+        };
     }
-    let Shared { error, .. } = shared;
-    match error.into_inner().unwrap_or_else(|e| e.into_inner()) {
-        Some((_, diagnostic)) => Err(diagnostic),
-        None => Ok(()),
-    }
+    Box::new(report.help("every program of the grid has started, so no other can write the value"))
 }
 
-fn worker<P: Policy>(plan: &Plan<'_>, args: &[Arg], shared: &Shared, options: &LaunchOptions<'_>, thread: usize) {
-    let stop = || shared.over.load(SeqCst) || is_set(options.interrupt);
-    let mut exec = Exec::<P>::new(plan, args, shared.grid, options.naive, &stop);
-    let mut waiting: VecDeque<Waiting> = VecDeque::new();
-    loop {
-        if stop() {
-            if !shared.over.load(SeqCst) {
-                shared.fail(u64::MAX, Box::new(interrupted(plan.func)));
-            }
-            break;
+/// Runs all programs of the grid.
+pub fn run<P: Policy>(shared: &Shared<'_>, board: &Board<'_>) {
+    let workers = board.stuck.len();
+    let mut first = Worker::<P>::new(shared, board, 0);
+    // One program, or the start of it, shows whether the grid is worth the start of threads.
+    first.exec.budget = INLINE;
+    first.work(1);
+    first.exec.budget = u64::MAX;
+    if workers == 1 || first.exec.cost.saturating_mul(board.total) < INLINE {
+        for other in &board.stuck[1..] {
+            other.store(ENDED, SeqCst);
         }
-        let changes = shared.changes.load(SeqCst);
-        // One that may have got what it waits for; else a new one; else any that waits.
-        let woken = waiting.iter().position(|w| w.since != changes || !w.stuck);
-        let fresh = || {
-            let index = shared.next.load(SeqCst);
-            if index >= shared.total { None } else { Some(shared.next.fetch_add(1, SeqCst)).filter(|&i| i < shared.total) }
-        };
-        let program = match woken.filter(|_| waiting.len() > 1024 || shared.next.load(SeqCst) >= shared.total || turn(&waiting)) {
-            Some(i) => waiting.remove(i).map(|w| w.program),
-            None => fresh().map(|index| exec.start(shared.id(index))),
-        };
-        let Some(mut program) = program else {
-            if waiting.is_empty() {
-                shared.stuck[thread].store(DONE, SeqCst);
-                break;
+        return first.run();
+    }
+    std::thread::scope(|scope| {
+        for id in 1..workers {
+            // Fewer threads do as well, where the system gives no more.
+            let worker = move || Worker::<P>::new(shared, board, id).run();
+            if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
+                board.stuck[id].store(ENDED, SeqCst);
             }
-            if let Some(i) = woken {
-                // Not its turn above, but nothing else is left.
-                if let Some(w) = waiting.remove(i) {
-                    step(&mut exec, shared, w.program, &mut waiting, thread);
+        }
+        first.run();
+    });
+}
+
+struct Worker<'a, P: Policy> {
+    board: &'a Board<'a>,
+    id: usize,
+    exec: Exec<'a, P>,
+    chunk: std::ops::Range<u64>,
+    parked: VecDeque<Program<P>>,
+    /// A program that has ended, whose registers the next one gets.
+    spare: Option<Program<P>>,
+}
+
+impl<'a, P: Policy> Worker<'a, P> {
+    fn new(shared: &'a Shared<'a>, board: &'a Board<'a>, id: usize) -> Worker<'a, P> {
+        slab::set_pool_limit(POOL_BYTES / board.stuck.len());
+        let exec = Exec::new(shared);
+        Worker { board, id, exec, chunk: 0..0, parked: VecDeque::new(), spare: None }
+    }
+
+    fn run(mut self) {
+        if let Some(p) = self.parked.pop_back() {
+            self.resume(p);
+        }
+        self.work(u64::MAX);
+        self.rounds();
+        if self.board.deadlocked.load(SeqCst) {
+            let mut waiting = self.board.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.extend(self.parked.iter().map(|p| (p.number, p.coordinates, p.waits_at)));
+        }
+        let board = self.board;
+        let id = self.id;
+        drop(self);
+        slab::set_pool_limit(0);
+        board.epoch.fetch_add(1, SeqCst);
+        board.stuck[id].store(ENDED, SeqCst);
+    }
+
+    /// Starts programs, at most so many, and runs them until they end or wait.
+    fn work(&mut self, most: u64) {
+        for _ in 0..most {
+            let Some(number) = self.next_number() else { return };
+            if self.board.stopped(number) {
+                // Parked programs of lower numbers go on: theirs may be the fault to report.
+                return;
+            }
+            let mut p = self.spare.take().unwrap_or_default();
+            self.exec.start(&mut p, number);
+            if self.resume(p) {
+                // Something ended, which is what the last to be parked is likeliest to wait for.
+                for _ in 0..self.parked.len() {
+                    let Some(p) = self.parked.pop_back() else { break };
+                    self.resume_front(p);
                 }
+            }
+        }
+    }
+
+    fn next_number(&mut self) -> Option<u64> {
+        if self.chunk.is_empty() {
+            self.chunk = self.board.chunk();
+        }
+        self.chunk.next()
+    }
+
+    /// Runs a program; parks it at the back if it waits. Says whether it ended.
+    fn resume(&mut self, p: Program<P>) -> bool {
+        match self.step(p) {
+            Step::Ended => true,
+            Step::Waits(p, _) => {
+                self.parked.push_back(p);
+                false
+            }
+        }
+    }
+
+    fn resume_front(&mut self, p: Program<P>) {
+        if let Step::Waits(p, _) = self.step(p) {
+            self.parked.push_front(p);
+        }
+    }
+
+    fn step(&mut self, mut p: Program<P>) -> Step<P> {
+        let number = p.number;
+        let ran = catch_unwind(AssertUnwindSafe(|| self.exec.resume(&mut p)));
+        match ran {
+            Ok(Ok(Pause::Finished)) => {
+                self.spare = Some(p);
+                Step::Ended
+            }
+            Ok(Ok(Pause::Waiting { stuck, wrote })) => Step::Waits(p, !stuck || wrote),
+            Ok(Ok(Pause::Stopped)) => Step::Ended,
+            Ok(Err(fault)) => {
+                if fault.id != Id::Interrupted {
+                    self.board.fail(number, fault);
+                }
+                Step::Ended
+            }
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned();
+                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+                let message = format!("the executor failed: {}", text.unwrap_or_default());
+                let help = "this is a bug of Naiad; please report it with the kernel";
+                self.board
+                    .fail(number, Box::new(Diagnostic::new(Id::Internal, message).help(help)));
+                Step::Ended
+            }
+        }
+    }
+
+    /// Goes round the parked programs until all have ended.
+    fn rounds(&mut self) {
+        let board = self.board;
+        // What this worker wrote so far is news to those that were stuck before.
+        board.epoch.fetch_add(1, SeqCst);
+        let mut idle = 0u32;
+        while !self.parked.is_empty() {
+            let epoch = board.epoch.load(SeqCst);
+            let mut moved = false;
+            for _ in 0..self.parked.len() {
+                let Some(p) = self.parked.pop_front() else { break };
+                if board.stopped(p.number) {
+                    if board.deadlocked.load(SeqCst) {
+                        self.parked.push_back(p);
+                        return;
+                    }
+                    moved = true;
+                    continue;
+                }
+                match self.step(p) {
+                    Step::Ended => moved = true,
+                    Step::Waits(p, moving) => {
+                        moved |= moving;
+                        self.parked.push_back(p);
+                    }
+                }
+            }
+            if moved {
+                board.stuck[self.id].store(0, SeqCst);
+                board.epoch.fetch_add(1, SeqCst);
+                idle = 0;
                 continue;
             }
-            if all_stuck(shared, thread, changes) {
-                report_deadlock(plan, shared, &waiting);
-                break;
+            if board.epoch.load(SeqCst) == epoch {
+                board.stuck[self.id].store(epoch + 1, SeqCst);
+                let all =
+                    |s: &AtomicU64| matches!(s.load(SeqCst), ENDED) || s.load(SeqCst) == epoch + 1;
+                if board.stuck.iter().all(all) && board.epoch.load(SeqCst) == epoch {
+                    // A fault of a program that these waited for explains more than a deadlock.
+                    board.deadlocked.store(true, SeqCst);
+                    return;
+                }
             }
-            std::thread::sleep(Duration::from_micros(50));
-            continue;
-        };
-        program.spinning_at = None;
-        step(&mut exec, shared, program, &mut waiting, thread);
-    }
-    shared.stuck[thread].store(DONE, SeqCst);
-}
-
-struct Waiting {
-    program: Program,
-    /// The count of changes when it stopped.
-    since: u64,
-    stuck: bool,
-}
-
-/// Waiting programs get every second turn, so that neither they nor new ones starve.
-fn turn(waiting: &VecDeque<Waiting>) -> bool {
-    waiting.len() % 2 == 0
-}
-
-fn step<P: Policy>(exec: &mut Exec<'_, P>, shared: &Shared, mut program: Program, waiting: &mut VecDeque<Waiting>, thread: usize) {
-    shared.stuck[thread].store(0, SeqCst);
-    let seen = shared.changes.load(SeqCst);
-    let before = Exec::<P>::writes(&program);
-    let stopped = exec.run(&mut program);
-    let changed = Exec::<P>::writes(&program) != before;
-    if changed {
-        shared.changes.fetch_add(1, SeqCst);
-    }
-    match stopped {
-        Stop::Finished => {
-            shared.changes.fetch_add(1, SeqCst);
-            exec.finish(program);
+            idle += 1;
+            if idle < 64 {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(Duration::from_micros(50));
+            }
         }
-        Stop::Spins { stuck } => {
-            let since = if changed { seen + 1 } else { seen };
-            waiting.push_back(Waiting { program, since, stuck });
-        }
-        Stop::Failed(diagnostic) => shared.fail(shared.index(program.id), diagnostic),
     }
 }
 
-/// Notes that this thread is stuck, and tells whether all are at the same count of changes.
-fn all_stuck(shared: &Shared, thread: usize, changes: u64) -> bool {
-    shared.stuck[thread].store(changes + 1, SeqCst);
-    let all = shared.stuck.iter().all(|s| matches!(s.load(SeqCst), s if s == changes + 1 || s == DONE));
-    all && shared.changes.load(SeqCst) == changes && shared.next.load(SeqCst) >= shared.total
-}
-
-fn report_deadlock(plan: &Plan<'_>, shared: &Shared, waiting: &VecDeque<Waiting>) {
-    let func = plan.func;
-    let Some(first) = waiting.front() else { return };
-    let [x, y, z] = first.program.id;
-    let message = format!("kernel `{}` deadlocks: programs wait for memory that no program will change", func.name);
-    let mut d = Diagnostic::new(Id::Deadlock, message);
-    if let Some(inst) = first.program.spinning_at {
-        d = d.primary_at(&func.places, func.loc(inst), format!("program ({x}, {y}, {z}) waits in this loop"));
-    }
-    let ids: Vec<String> = waiting.iter().take(8).map(|w| format!("({}, {}, {})", w.program.id[0], w.program.id[1], w.program.id[2])).collect();
-    let more = if waiting.len() > 8 { format!(" and {} more", waiting.len() - 8) } else { String::new() };
-    d = d.note(format!("waiting: programs {}{more}; all others have ended", ids.join(", ")));
-    d = d.help("see that whoever is waited for sets the flag on every path, and that the grid is as large as the count that is waited for");
-    shared.fail(shared.index(first.program.id), Box::new(d));
+enum Step<P: Policy> {
+    Ended,
+    /// It waits; true if it has moved all the same.
+    Waits(Program<P>, bool),
 }

@@ -1,345 +1,317 @@
-//! The values of a running program.
-//!
-//! A tile is kept in the shortest form that its origin allows:
+//! The forms in which a tile is kept.
 //!
 //! | form | lanes | comes from |
 //! |---|---|---|
-//! | `Uniform` | all equal | scalars, splats |
-//! | `Affine` | `base + sum(i[d] * steps[d])`, exact: no lane wraps | `arange`, sums, products with uniforms |
-//! | `Rect` | of i1: true in a box | comparison of an affine tile along one axis, conjunctions |
-//! | `Dense` | stored one by one | everything else |
+//! | `Uniform` | one bit image for all | scalars, splats, masks that are all or none |
+//! | `Affine` | `base + sum(index[d] * steps[d])` | ranges, index arithmetic, addresses |
+//! | `Rect` | true inside one box (masks only) | comparisons of affine tiles, conjunctions |
+//! | `Dense` | elements in a slab, with strides | everything else |
 //!
-//! An operation that has no rule for the forms of its operands works on dense ones, so the forms are
-//! an economy and never change a result. The naive mode knows dense tiles only, and is compared.
+//! An affine tile's numbers are exact: no lane has wrapped in the tile's type. Where one would, the
+//! tile is dense. That is what lets an access be judged by the corners of a box. A dense tile may be a
+//! view (broadcast, permuted, split) of another's slab.
 //!
-//! Pointers are 64-bit addresses, with the argument that they came from.
+//! A tile does not know its element type and shape: they are the value's, known before it runs.
+//! Pointers are tiles of their addresses, as `i64`.
 
-use crate::slab::{Plain, Slab};
+use crate::slab::Slab;
+use crate::strided::{self, Dim, Dims};
 use naiad_ir::{Elem, Scalar, Shape};
 use smallvec::SmallVec;
 
-/// A number for each axis.
-pub type Steps = SmallVec<[i64; 4]>;
+pub type Steps = SmallVec<[i64; 3]>;
 
-/// Lanes `lo..hi` along each axis.
-pub type Box_ = SmallVec<[(u32, u32); 4]>;
+/// Lanes as a formula.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Affine {
+    pub base: i64,
+    /// For each axis; 0 on axes of one element.
+    pub steps: Steps,
+}
+
+/// The box inside which a mask is true: `lo..hi` for each axis, nowhere empty.
+pub type Rect = SmallVec<[(u32, u32); 3]>;
+
+/// Elements in a slab.
+#[derive(Clone)]
+pub struct Dense {
+    pub slab: Slab,
+    /// Where the first lane lies, in elements.
+    pub offset: u32,
+    /// Elements between neighbours along each axis; none where the lanes are in row-major order.
+    pub strides: Option<SmallVec<[i32; 4]>>,
+}
 
 #[derive(Clone)]
-pub enum Lanes {
-    /// The image of every lane.
+pub enum Tile {
+    /// The bit image of every lane, zero-extended.
     Uniform(u64),
-    Affine { base: i64, steps: Steps },
-    Rect(Box_),
-    Dense(Slab),
+    Affine(Affine),
+    Rect(Rect),
+    Dense(Dense),
 }
 
-/// Where a pointer came from.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Origin {
-    /// The argument of this number: its storage is what the pointer may reach.
-    Arg(u32),
-    /// An integer, or different arguments: the address itself tells the argument.
-    Address,
-}
-
-#[derive(Clone)]
-pub struct Tile {
-    /// The element; of pointers the type of their address.
-    pub ty: Scalar,
-    pub shape: Shape,
-    pub lanes: Lanes,
-    /// Of pointers.
-    pub origin: Origin,
-}
-
-/// The type that an element is stored as: pointers are addresses.
+/// The type that a tile's elements are kept in: addresses are integers.
 pub fn stored(elem: Elem) -> Scalar {
     elem.scalar().unwrap_or(Scalar::I64)
 }
 
-/// Calls `$body` with `$T` set to the machine type that stores elements of `$ty`.
-macro_rules! with_storage {
-    ($ty:expr, $T:ident => $body:expr) => {
-        match $ty {
-            Scalar::I1 => { type $T = bool; $body }
-            Scalar::I8 => { type $T = i8; $body }
-            Scalar::I16 => { type $T = i16; $body }
-            Scalar::I32 => { type $T = i32; $body }
-            Scalar::I64 => { type $T = i64; $body }
-            Scalar::U8 | Scalar::F8E5 | Scalar::F8E4NV | Scalar::F8E4B15 | Scalar::F8E5B16 | Scalar::F8E4B8 => { type $T = u8; $body }
-            Scalar::U16 | Scalar::F16 | Scalar::BF16 => { type $T = u16; $body }
-            Scalar::U32 => { type $T = u32; $body }
-            Scalar::U64 => { type $T = u64; $body }
-            Scalar::F32 => { type $T = f32; $body }
-            Scalar::F64 => { type $T = f64; $body }
-        }
-    };
-}
-pub(crate) use with_storage;
-
-/// Calls `$body` with `$T` set to the unsigned type as wide as elements of `$ty`.
-macro_rules! with_width {
-    ($ty:expr, $T:ident => $body:expr) => {
-        match $ty.size() {
-            1 => { type $T = u8; $body }
-            2 => { type $T = u16; $body }
-            4 => { type $T = u32; $body }
-            _ => { type $T = u64; $body }
-        }
-    };
-}
-pub(crate) use with_width;
-
-/// Conversion between a stored element and its image.
-pub trait Image: Plain {
-    fn of(image: u64) -> Self;
-    fn image(self) -> u64;
-}
-
-macro_rules! images {
-    ($($t:ty, $x:ident => $of:expr, $self_:ident => $image:expr;)*) => { $(
-        impl Image for $t {
-            #[inline(always)]
-            fn of($x: u64) -> $t { $of }
-            #[inline(always)]
-            fn image(self) -> u64 { let $self_ = self; $image }
-        }
-    )* };
-}
-images! {
-    bool, x => x & 1 != 0, s => s as u64;
-    i8, x => x as i8, s => s as u8 as u64;
-    i16, x => x as i16, s => s as u16 as u64;
-    i32, x => x as i32, s => s as u32 as u64;
-    i64, x => x as i64, s => s as u64;
-    u8, x => x as u8, s => s as u64;
-    u16, x => x as u16, s => s as u64;
-    u32, x => x as u32, s => s as u64;
-    u64, x => x, s => s;
-    f32, x => f32::from_bits(x as u32), s => s.to_bits() as u64;
-    f64, x => f64::from_bits(x), s => s.to_bits();
-}
-
 /// The number that an image of an integer type stands for.
-pub fn int_of(ty: Scalar, image: u64) -> i128 {
+pub fn number(ty: Scalar, image: u64) -> i128 {
     if ty.is_signed() {
         let unused = 64 - ty.bits();
-        ((image << unused) as i64 >> unused) as i128
+        i128::from((image << unused) as i64 >> unused)
     } else {
-        (image & ty.mask()) as i128
+        i128::from(image)
+    }
+}
+
+impl Affine {
+    /// The formula of an integer tile, if it has one.
+    pub fn of(tile: &Tile, ty: Scalar, shape: &Shape) -> Option<Affine> {
+        match tile {
+            Tile::Uniform(image) => {
+                let base = i64::try_from(number(ty, *image)).ok()?;
+                Some(Affine { base, steps: SmallVec::from_elem(0, shape.rank()) })
+            }
+            Tile::Affine(a) => Some(a.clone()),
+            Tile::Rect(_) | Tile::Dense(_) => None,
+        }
+    }
+
+    /// The least and the greatest lane.
+    pub fn range(&self, shape: &Shape) -> (i128, i128) {
+        let (mut lo, mut hi) = (i128::from(self.base), i128::from(self.base));
+        for (&step, dim) in self.steps.iter().zip(shape.dims()) {
+            let far = i128::from(step) * (dim as i128 - 1);
+            lo += far.min(0);
+            hi += far.max(0);
+        }
+        (lo, hi)
+    }
+
+    pub fn is_constant(&self) -> bool {
+        self.steps.iter().all(|&s| s == 0)
+    }
+
+    /// A tile of integers of type `ty`; none where a lane does not fit the type.
+    pub fn tile(self, ty: Scalar, shape: &Shape) -> Option<Tile> {
+        let (lo, hi) = self.range(shape);
+        // Lanes are kept in 64 signed bits, so large unsigned ones are dense.
+        let most = ty.int_max().min(i128::from(i64::MAX));
+        if lo < ty.int_min() || hi > most {
+            return None;
+        }
+        Some(if self.is_constant() {
+            Tile::Uniform(self.base as u64 & ty.mask())
+        } else {
+            Tile::Affine(self)
+        })
+    }
+}
+
+/// A mask that is true in a box; `None` and `All` come out uniform.
+pub fn rect(rect: Rect, shape: &Shape) -> Tile {
+    if rect.iter().any(|&(lo, hi)| lo >= hi) {
+        return Tile::Uniform(0);
+    }
+    if rect.iter().zip(shape.dims()).all(|(&(lo, hi), n)| lo == 0 && hi as usize == n) {
+        return Tile::Uniform(1);
+    }
+    Tile::Rect(rect)
+}
+
+impl Dense {
+    pub fn new(slab: Slab) -> Dense {
+        Dense { slab, offset: 0, strides: None }
+    }
+
+    pub fn strides(&self, shape: &Shape) -> SmallVec<[i32; 4]> {
+        match &self.strides {
+            Some(strides) => strides.clone(),
+            None => shape.strides().map(|s| s as i32).collect(),
+        }
+    }
+
+    /// A view of the same slab; strides that are those of row-major order are forgotten.
+    pub fn view(&self, offset: u32, strides: SmallVec<[i32; 4]>, shape: &Shape) -> Dense {
+        let plain = strides
+            .iter()
+            .zip(shape.strides())
+            .zip(shape.dims())
+            .all(|((&s, r), n)| n == 1 || s as usize == r);
+        Dense { slab: self.slab.clone(), offset, strides: (!plain).then_some(strides) }
+    }
+
+    /// The lanes of a row-major tile in a slab of their own.
+    pub fn copied(&self, size: usize, shape: &Shape) -> Dense {
+        let slab = Slab::new(shape.numel() * size);
+        // SAFETY: both have all lanes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.at(size), slab.as_mut_ptr(), shape.numel() * size)
+        };
+        Dense::new(slab)
+    }
+
+    pub fn at(&self, size: usize) -> *const u8 {
+        // SAFETY: a tile's lanes lie in its slab.
+        unsafe { self.slab.as_ptr().add(self.offset as usize * size) }
+    }
+
+    /// The same lanes in row-major order.
+    pub fn row_major(&self, size: usize, shape: &Shape) -> Dense {
+        let Some(strides) = &self.strides else { return self.clone() };
+        let slab = Slab::new(shape.numel() * size);
+        let dims: Dims = shape
+            .dims()
+            .zip(shape.strides())
+            .zip(strides)
+            .map(|((n, dst), &src)| Dim {
+                n,
+                dst: (dst * size) as isize,
+                src: src as isize * size as isize,
+            })
+            .collect();
+        // SAFETY: the lanes lie in the old slab, and the new one has room for all.
+        unsafe { strided::copy(slab.as_mut_ptr(), self.at(size), &dims, size) };
+        Dense::new(slab)
     }
 }
 
 impl Tile {
-    pub fn new(ty: Scalar, shape: Shape, lanes: Lanes) -> Tile {
-        Tile { ty, shape, lanes, origin: Origin::Address }
+    pub fn bool(value: bool) -> Tile {
+        Tile::Uniform(u64::from(value))
     }
 
-    pub fn uniform(ty: Scalar, shape: Shape, image: u64) -> Tile {
-        Tile::new(ty, shape, Lanes::Uniform(image))
-    }
-
-    pub fn dense(ty: Scalar, shape: Shape, slab: Slab) -> Tile {
-        Tile::new(ty, shape, Lanes::Dense(slab))
-    }
-
-    pub fn with_origin(mut self, origin: Origin) -> Tile {
-        self.origin = origin;
-        self
-    }
-
-    pub fn numel(&self) -> usize {
-        self.shape.numel()
-    }
-
-    /// The image, if all lanes are known to be equal.
-    pub fn as_uniform(&self) -> Option<u64> {
-        match &self.lanes {
-            Lanes::Uniform(image) => Some(*image),
-            Lanes::Affine { base, steps } if steps.iter().all(|&s| s == 0) => Some(*base as u64 & self.ty.mask()),
-            _ => None,
+    /// The image of a scalar, or of every lane of a uniform tile.
+    pub fn uniform(&self) -> Option<u64> {
+        match self {
+            Tile::Uniform(image) => Some(*image),
+            Tile::Affine(_) | Tile::Rect(_) | Tile::Dense(_) => None,
         }
     }
 
-    /// The tile as exact affine numbers, if it is of integers and in such a form.
-    pub fn as_affine(&self) -> Option<(i64, Steps)> {
-        match &self.lanes {
-            Lanes::Affine { base, steps } => Some((*base, steps.clone())),
-            Lanes::Uniform(image) if self.ty.is_int() => {
-                let base = i64::try_from(int_of(self.ty, *image)).ok()?;
-                Some((base, Steps::from_elem(0, self.shape.rank())))
-            }
-            _ => None,
+    /// The lanes in row-major order in one slab.
+    pub fn dense(&self, ty: Scalar, shape: &Shape) -> Dense {
+        if let Tile::Dense(d) = self {
+            return d.row_major(ty.size(), shape);
         }
+        let slab = Slab::new(shape.numel() * ty.size());
+        // SAFETY: the slab has room for all lanes.
+        unsafe { self.fill(ty, shape, 0, shape.numel(), slab.as_mut_ptr()) };
+        Dense::new(slab)
     }
 
-    /// An affine tile of type `ty`, if none of its lanes is out of the type's range.
-    pub fn affine(ty: Scalar, shape: Shape, base: i128, steps: &[i128]) -> Option<Tile> {
-        let (mut low, mut high) = (base, base);
-        for (&step, dim) in steps.iter().zip(shape.dims()) {
-            let span = step * (dim as i128 - 1);
-            low += span.min(0);
-            high += span.max(0);
-        }
-        if low < ty.int_min().max(i64::MIN as i128) || high > ty.int_max().min(i64::MAX as i128) {
-            return None;
-        }
-        let narrow: Option<Steps> = steps.iter().map(|&s| i64::try_from(s).ok()).collect();
-        let lanes = Lanes::Affine { base: base as i64, steps: narrow? };
-        let tile = Tile::new(ty, shape, lanes);
-        Some(match tile.as_uniform() {
-            Some(image) => Tile::uniform(ty, shape, image),
-            None => tile,
-        })
-    }
-
-    /// The image of one lane.
-    pub fn lane(&self, lane: usize) -> u64 {
-        match &self.lanes {
-            Lanes::Uniform(image) => *image,
-            Lanes::Affine { base, steps } => {
-                let mut at = *base;
-                let mut rest = lane;
-                for (step, dim) in steps.iter().zip(self.shape.dims()).rev() {
-                    at = at.wrapping_add(step.wrapping_mul((rest % dim) as i64));
-                    rest /= dim;
+    /// Writes lanes `start..start + n` of row-major order behind `dst`. Both numbers are of a chunk:
+    /// `n` is a power of two and divides `start`, so that the lanes are a box of the tile.
+    ///
+    /// # Safety
+    ///
+    /// `dst` is aligned for the type and has room for `n` lanes.
+    pub unsafe fn fill(&self, ty: Scalar, shape: &Shape, start: usize, n: usize, dst: *mut u8) {
+        let size = ty.size();
+        // SAFETY: each arm writes `n` lanes.
+        unsafe {
+            match self {
+                Tile::Uniform(image) => splat(*image, size, n, dst),
+                Tile::Affine(a) => rows(shape, start, n, &mut |index, at, len| {
+                    let axis = inner_axis(shape);
+                    let mut value = a.base;
+                    for (&step, &i) in a.steps.iter().zip(index) {
+                        value = value.wrapping_add(step.wrapping_mul(i as i64));
+                    }
+                    let step = if len > 1 { a.steps[axis] } else { 0 };
+                    ramp(value, step, size, len, dst.add(at * size));
+                }),
+                Tile::Rect(r) => rows(shape, start, n, &mut |index, at, len| {
+                    let axis = inner_axis(shape);
+                    let row = dst.add(at);
+                    row.write_bytes(0, len);
+                    let outside = |(d, &(lo, hi)): (usize, &(u32, u32))| {
+                        d != axis && !(lo as usize..hi as usize).contains(&index[d])
+                    };
+                    if r.is_empty() || r.iter().enumerate().any(outside) {
+                        return;
+                    }
+                    let first = index[axis];
+                    let lo = (r[axis].0 as usize).clamp(first, first + len) - first;
+                    let hi = (r[axis].1 as usize).clamp(first, first + len) - first;
+                    row.add(lo).write_bytes(1, hi.saturating_sub(lo));
+                }),
+                Tile::Dense(d) => {
+                    let Some(strides) = &d.strides else {
+                        let src = d.at(size).add(start * size);
+                        std::ptr::copy_nonoverlapping(src, dst, n * size);
+                        return;
+                    };
+                    let mut dims = Dims::new();
+                    let mut src = d.at(size);
+                    for ((extent, row), &stride) in shape.dims().zip(shape.strides()).zip(strides) {
+                        // How much of this axis one chunk covers, and where it begins.
+                        let covered = (n / row).clamp(1, extent);
+                        let first = start / row % extent;
+                        let stride = stride as isize * size as isize;
+                        src = src.wrapping_offset(first as isize * stride);
+                        dims.push(Dim { n: covered, dst: (row * size) as isize, src: stride });
+                    }
+                    strided::copy(dst, src, &dims, size);
                 }
-                at as u64 & self.ty.mask()
             }
-            Lanes::Rect(area) => {
-                let mut rest = lane;
-                let mut inside = true;
-                for (&(lo, hi), dim) in area.iter().zip(self.shape.dims()).rev() {
-                    let i = (rest % dim) as u32;
-                    inside &= lo <= i && i < hi;
-                    rest /= dim;
-                }
-                inside as u64
-            }
-            Lanes::Dense(slab) => with_storage!(self.ty, T => slab.lanes::<T>(lane + 1)[lane].image()),
-        }
-    }
-
-    /// The lanes one by one. Sharing, if they are stored so already.
-    pub fn slab(&self) -> Slab {
-        let count = self.numel();
-        match &self.lanes {
-            Lanes::Dense(slab) => slab.clone(),
-            Lanes::Uniform(image) => with_storage!(self.ty, T => Slab::filled::<T>(count, T::of(*image))),
-            Lanes::Affine { base, steps } => {
-                with_storage!(self.ty, T => Slab::build::<T>(count, |out| {
-                    let inner = steps.last().copied().unwrap_or(0);
-                    let width = if self.shape.rank() == 0 { 1 } else { self.shape.dim(self.shape.rank() - 1) };
-                    for_rows(self.shape, steps, *base, |row, start| {
-                        let mut at = start;
-                        for slot in &mut out[row * width..(row + 1) * width] {
-                            *slot = T::of(at as u64);
-                            at = at.wrapping_add(inner);
-                        }
-                    });
-                }))
-            }
-            Lanes::Rect(area) => Slab::build::<bool>(count, |out| {
-                out.fill(false);
-                for_box_rows(self.shape, area, |start, len| out[start..start + len].fill(true));
-            }),
-        }
-    }
-
-    /// The same values, dense.
-    pub fn densified(self) -> Tile {
-        if self.shape.is_scalar() || matches!(self.lanes, Lanes::Dense(_)) {
-            return self;
-        }
-        let slab = self.slab();
-        Tile { lanes: Lanes::Dense(slab), ..self }
-    }
-
-    /// The same lanes under another shape of as many, scalars uniform.
-    pub fn densified_to(self, shape: Shape) -> Tile {
-        if shape.is_scalar() {
-            return Tile::uniform(self.ty, shape, self.lane(0));
-        }
-        let tile = self.densified();
-        Tile { shape, ..tile }
-    }
-
-    /// Whether two tiles surely hold the same values. May say no of equal ones.
-    pub fn same(&self, other: &Tile) -> bool {
-        self.shape == other.shape
-            && self.ty == other.ty
-            && match (self.as_uniform(), other.as_uniform()) {
-                (Some(a), Some(b)) => a == b,
-                (None, None) => (0..self.numel()).all(|i| self.lane(i) == other.lane(i)),
-                _ => false,
-            }
-    }
-
-    /// The box of lanes where an i1 tile is true, if it is a box.
-    pub fn as_box(&self) -> Option<Box_> {
-        match &self.lanes {
-            Lanes::Uniform(image) if image & 1 != 0 => Some(full_box(self.shape)),
-            Lanes::Uniform(_) => Some(self.shape.dims().map(|_| (0, 0)).collect()),
-            Lanes::Rect(area) => Some(area.clone()),
-            Lanes::Affine { .. } | Lanes::Dense(_) => None,
         }
     }
 }
 
-pub fn full_box(shape: Shape) -> Box_ {
-    shape.dims().map(|d| (0, d as u32)).collect()
+/// The last axis that has more than one element.
+fn inner_axis(shape: &Shape) -> usize {
+    shape.dims().rposition(|n| n > 1).unwrap_or(0)
 }
 
-pub fn box_is_empty(area: &Box_) -> bool {
-    area.iter().any(|&(lo, hi)| lo >= hi)
-}
-
-/// Calls `f(row number, value at the row's start)` for each row along the last axis.
-fn for_rows(shape: Shape, steps: &[i64], base: i64, mut f: impl FnMut(usize, i64)) {
-    let rank = shape.rank();
-    if rank <= 1 {
-        return f(0, base);
+/// Calls `f` with the index of the first lane, its position in the chunk and the length of each
+/// stretch of the chunk along the inner axis.
+fn rows(shape: &Shape, start: usize, n: usize, f: &mut dyn FnMut(&[usize], usize, usize)) {
+    let dims: SmallVec<[usize; 4]> = shape.dims().collect();
+    let Some(extent) = dims.get(inner_axis(shape)) else {
+        return f(&[], 0, n);
+    };
+    let len = n.min(*extent);
+    let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, dims.len());
+    for at in (0..n).step_by(len) {
+        let mut rest = start + at;
+        for (i, &extent) in index.iter_mut().zip(&dims).rev() {
+            *i = rest % extent;
+            rest /= extent;
+        }
+        f(&index, at, len);
     }
-    let outer: SmallVec<[usize; 4]> = shape.dims().take(rank - 1).collect();
-    let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, rank - 1);
-    let mut at = base;
-    for row in 0..outer.iter().product() {
-        f(row, at);
-        for d in (0..rank - 1).rev() {
-            index[d] += 1;
-            at = at.wrapping_add(steps[d]);
-            if index[d] < outer[d] {
-                break;
-            }
-            at = at.wrapping_sub(steps[d].wrapping_mul(outer[d] as i64));
-            index[d] = 0;
+}
+
+unsafe fn splat(image: u64, size: usize, n: usize, dst: *mut u8) {
+    // SAFETY: the caller's promise: room for `n` lanes, aligned.
+    unsafe {
+        match size {
+            1 => dst.write_bytes(image as u8, n),
+            2 => std::slice::from_raw_parts_mut(dst.cast::<u16>(), n).fill(image as u16),
+            4 => std::slice::from_raw_parts_mut(dst.cast::<u32>(), n).fill(image as u32),
+            _ => std::slice::from_raw_parts_mut(dst.cast::<u64>(), n).fill(image),
         }
     }
 }
 
-/// Calls `f(first lane, length)` for each run of a box along the last axis.
-pub fn for_box_rows(shape: Shape, area: &Box_, mut f: impl FnMut(usize, usize)) {
-    if box_is_empty(area) {
-        return;
+unsafe fn ramp(value: i64, step: i64, size: usize, n: usize, dst: *mut u8) {
+    macro_rules! of {
+        ($t:ty) => {{
+            let (value, step) = (value as $t, step as $t);
+            // SAFETY: the caller's promise: room for `n` lanes, aligned.
+            let out = unsafe { std::slice::from_raw_parts_mut(dst.cast::<$t>(), n) };
+            for (i, o) in out.iter_mut().enumerate() {
+                *o = value.wrapping_add(step.wrapping_mul(i as $t));
+            }
+        }};
     }
-    let rank = shape.rank();
-    let Some(&(lo, hi)) = area.last() else { return f(0, 1) };
-    let strides: SmallVec<[usize; 4]> = shape.strides().collect();
-    let mut index: SmallVec<[u32; 4]> = area.iter().map(|a| a.0).collect();
-    loop {
-        let start: usize = (0..rank - 1).map(|d| index[d] as usize * strides[d]).sum();
-        f(start + lo as usize, (hi - lo) as usize);
-        let mut d = rank - 1;
-        loop {
-            if d == 0 {
-                return;
-            }
-            d -= 1;
-            index[d] += 1;
-            if index[d] < area[d].1 {
-                break;
-            }
-            index[d] = area[d].0;
-        }
+    match size {
+        1 => of!(u8),
+        2 => of!(u16),
+        4 => of!(u32),
+        _ => of!(u64),
     }
 }

@@ -1,0 +1,365 @@
+//! A kernel made ready to run: a loop for each op, a register for each value.
+//!
+//! Registers are assigned along the structure: a value gives its register back at its last use, and
+//! what a block defines has given back all when the block ends. So a program needs few registers, and
+//! a tile's memory is free for the next tile as early as it can be. For an op with regions there are
+//! two moments: operands that the regions do not use die when it begins, the others when it ends.
+
+use crate::casts::{self, Cast};
+use crate::loops::{self, Loop};
+use crate::tile::stored;
+use naiad_ir::scalar::{BinaryFn, Rounding};
+use naiad_ir::tile::{Tile as TileIr, TileOp};
+use naiad_ir::{Block, Effects, Function, Inst, OpInfo, Scalar, Value};
+
+/// What an op was looked up to.
+#[derive(Copy, Clone)]
+pub enum Prepared {
+    Nothing,
+    Loop(Loop),
+    Cast(Cast),
+    /// Offsets are brought to i64 first, unless they are.
+    Pointer {
+        widen: Option<Loop>,
+        add: Loop,
+    },
+    Combine(Combine),
+}
+
+/// How the region of a `reduce` or `scan` is evaluated.
+#[derive(Copy, Clone)]
+pub enum Combine {
+    /// It is one commutative function.
+    Function { f: Loop, row: Loop },
+    /// On whole tiles at once: it only has ops that work lane by lane.
+    Tiles,
+    /// Element by element: it loops.
+    Elements,
+}
+
+/// Registers that die at an op.
+#[derive(Default, Clone)]
+struct Deaths {
+    begin: Box<[u32]>,
+    end: Box<[u32]>,
+}
+
+/// The register of values that nothing uses.
+const UNUSED: u32 = u32::MAX;
+
+pub struct Code<'a> {
+    pub func: &'a Function<TileIr>,
+    pub registers: usize,
+    pub wide: bool,
+    register: Vec<u32>,
+    deaths: Vec<Deaths>,
+    prepared: Vec<Prepared>,
+    cost: Vec<u32>,
+}
+
+impl<'a> Code<'a> {
+    pub fn new(func: &'a Function<TileIr>) -> Code<'a> {
+        let mut life = Life {
+            func,
+            depth: vec![0; func.num_values()],
+            last: vec![None; func.num_values()],
+            path: Vec::new(),
+        };
+        life.block(func.entry());
+        let mut assign = Assign {
+            func,
+            last: life.last,
+            register: vec![0; func.num_values()],
+            deaths: vec![Deaths::default(); func.num_insts()],
+            free: Vec::new(),
+            registers: 0,
+        };
+        assign.block(func.entry());
+        let mut code = Code {
+            func,
+            registers: assign.registers as usize,
+            wide: loops::wide(),
+            register: assign.register,
+            deaths: assign.deaths,
+            prepared: vec![Prepared::Nothing; func.num_insts()],
+            cost: vec![0; func.num_insts()],
+        };
+        func.walk(&mut |inst| {
+            code.prepared[inst.index()] = code.prepare(func.op(inst));
+            code.cost[inst.index()] = code.estimate(inst);
+        });
+        code
+    }
+
+    pub fn register(&self, value: Value) -> usize {
+        self.register[value.index()] as usize
+    }
+
+    /// Where to put a value; nowhere if nothing uses it.
+    pub fn target(&self, value: Value) -> Option<usize> {
+        let register = self.register[value.index()];
+        (register != UNUSED).then_some(register as usize)
+    }
+
+    pub fn dies_at_begin(&self, inst: Inst) -> &[u32] {
+        &self.deaths[inst.index()].begin
+    }
+
+    pub fn dies_at_end(&self, inst: Inst) -> &[u32] {
+        &self.deaths[inst.index()].end
+    }
+
+    pub fn prepared(&self, inst: Inst) -> &Prepared {
+        &self.prepared[inst.index()]
+    }
+
+    /// About how long an op takes, in half nanoseconds.
+    pub fn cost(&self, inst: Inst) -> u32 {
+        self.cost[inst.index()]
+    }
+
+    fn estimate(&self, inst: Inst) -> u32 {
+        let func = self.func;
+        let mut lanes = func.results(inst).iter().map(|&r| func.ty(r).shape.numel()).sum::<usize>();
+        let op = func.op(inst);
+        if let TileOp::Dot { a, .. } = op {
+            let shape = func.ty(*a).shape;
+            lanes *= shape.dim(shape.rank() - 1) / 8 + 1;
+        } else if op.effects() != Effects::Pure || matches!(op, TileOp::Reduce { .. }) {
+            op.each_value(&mut |v| lanes = lanes.max(func.ty(v).shape.numel()));
+        }
+        100 + lanes as u32
+    }
+
+    pub fn scalar(&self, value: Value) -> Scalar {
+        stored(self.func.ty(value).elem)
+    }
+
+    fn prepare(&self, op: &TileOp) -> Prepared {
+        let wide = self.wide;
+        let found = |f: Option<Loop>| f.map_or(Prepared::Nothing, Prepared::Loop);
+        match op {
+            TileOp::Unary { f, x } => found(loops::unary(*f, self.scalar(*x), wide)),
+            TileOp::Binary { f, a, .. } => found(loops::binary(*f, self.scalar(*a), wide)),
+            TileOp::Ternary { f, a, .. } => found(loops::ternary(*f, self.scalar(*a), wide)),
+            TileOp::Compare { p, a, .. } => found(loops::compare(*p, self.scalar(*a), wide)),
+            TileOp::Select { yes, .. } => {
+                Prepared::Loop(loops::select(self.scalar(*yes).size(), wide))
+            }
+            TileOp::Cast { src, to, rounding } => {
+                Prepared::Cast(casts::cast(self.scalar(*src), *to, *rounding, wide))
+            }
+            TileOp::PtrAdd { offset, .. } => {
+                let ty = self.scalar(*offset);
+                let widen = match casts::cast(ty, Scalar::I64, Rounding::Nearest, wide) {
+                    Cast::Loop(f) if !matches!(ty, Scalar::I64 | Scalar::U64) => Some(f),
+                    Cast::Loop(_) | Cast::Lanes { .. } => None,
+                };
+                Prepared::Pointer { widen, add: loops::pointer_add(wide) }
+            }
+            TileOp::Reduce { inputs, body, .. } => self.combine(inputs, *body, false),
+            TileOp::Scan { inputs, body, reverse, .. } => self.combine(inputs, *body, *reverse),
+            TileOp::Const { .. }
+            | TileOp::ProgramId { .. }
+            | TileOp::NumPrograms { .. }
+            | TileOp::Arange { .. }
+            | TileOp::Splat { .. }
+            | TileOp::ExpandDims { .. }
+            | TileOp::Broadcast { .. }
+            | TileOp::Reshape { .. }
+            | TileOp::Permute { .. }
+            | TileOp::Join { .. }
+            | TileOp::Split { .. }
+            | TileOp::Cat { .. }
+            | TileOp::Bitcast { .. }
+            | TileOp::Load { .. }
+            | TileOp::Store { .. }
+            | TileOp::AtomicRmw { .. }
+            | TileOp::AtomicCas { .. }
+            | TileOp::Barrier {}
+            | TileOp::Dot { .. }
+            | TileOp::Hint { .. }
+            | TileOp::Assume { .. }
+            | TileOp::For { .. }
+            | TileOp::While { .. }
+            | TileOp::If { .. }
+            | TileOp::Yield { .. }
+            | TileOp::Condition { .. }
+            | TileOp::Return {} => Prepared::Nothing,
+        }
+    }
+
+    fn combine(&self, inputs: &[Value], body: Block, reverse: bool) -> Prepared {
+        if let [input] = inputs
+            && let Some(f) = self.one_function(body)
+        {
+            let ty = self.scalar(*input);
+            let row = loops::row_scan(f, ty, reverse, self.wide);
+            if let (Some(f), Some(row)) = (loops::binary(f, ty, self.wide), row) {
+                return Prepared::Combine(Combine::Function { f, row });
+            }
+        }
+        let mut lanewise = true;
+        self.func.walk_block(body, &mut |inst| {
+            lanewise &= match self.func.op(inst) {
+                TileOp::Const { .. }
+                | TileOp::ProgramId { .. }
+                | TileOp::NumPrograms { .. }
+                | TileOp::Unary { .. }
+                | TileOp::Binary { .. }
+                | TileOp::Ternary { .. }
+                | TileOp::Compare { .. }
+                | TileOp::Select { .. }
+                | TileOp::Cast { .. }
+                | TileOp::Bitcast { .. }
+                | TileOp::PtrAdd { .. }
+                | TileOp::Hint { .. }
+                | TileOp::If { .. }
+                | TileOp::Yield { .. } => {
+                    let op = self.func.op(inst);
+                    let mut scalars = true;
+                    op.each_value(&mut |v| scalars &= self.func.ty(v).is_scalar());
+                    scalars
+                }
+                TileOp::Arange { .. }
+                | TileOp::Splat { .. }
+                | TileOp::ExpandDims { .. }
+                | TileOp::Broadcast { .. }
+                | TileOp::Reshape { .. }
+                | TileOp::Permute { .. }
+                | TileOp::Join { .. }
+                | TileOp::Split { .. }
+                | TileOp::Cat { .. }
+                | TileOp::Load { .. }
+                | TileOp::Store { .. }
+                | TileOp::AtomicRmw { .. }
+                | TileOp::AtomicCas { .. }
+                | TileOp::Barrier {}
+                | TileOp::Dot { .. }
+                | TileOp::Reduce { .. }
+                | TileOp::Scan { .. }
+                | TileOp::Assume { .. }
+                | TileOp::For { .. }
+                | TileOp::While { .. }
+                | TileOp::Condition { .. }
+                | TileOp::Return {} => false,
+            };
+        });
+        Prepared::Combine(if lanewise { Combine::Tiles } else { Combine::Elements })
+    }
+
+    /// The function that a region is, if it is a single commutative one of its two parameters.
+    fn one_function(&self, body: Block) -> Option<BinaryFn> {
+        let &[inst, _] = self.func.insts(body) else { return None };
+        let TileOp::Binary { f, a, b } = self.func.op(inst) else { return None };
+        let Some(TileOp::Yield { values }) = self.func.terminator(body) else { return None };
+        let &[x, y] = self.func.block_params(body) else { return None };
+        let whole = values.as_slice() == self.func.results(inst);
+        let both = (*a, *b) == (x, y) || (*a, *b) == (y, x);
+        (whole && both && f.is_commutative()).then_some(*f)
+    }
+}
+
+/// The op at which a value is used last: it, or one in its regions.
+#[derive(Copy, Clone)]
+struct LastUse {
+    inst: Inst,
+    inside: bool,
+}
+
+/// Finds last uses. An op in a region counts as the op around it in the block of the definition.
+struct Life<'a> {
+    func: &'a Function<TileIr>,
+    depth: Vec<u32>,
+    last: Vec<Option<LastUse>>,
+    path: Vec<Inst>,
+}
+
+impl Life<'_> {
+    fn block(&mut self, block: Block) {
+        let func = self.func;
+        let depth = self.path.len() as u32;
+        for &param in func.block_params(block) {
+            self.depth[param.index()] = depth;
+        }
+        for &inst in func.insts(block) {
+            self.path.push(inst);
+            func.op(inst).each_value(&mut |v| {
+                let at = self.depth[v.index()] as usize;
+                let (user, inside) = (self.path[at], at as u32 != depth);
+                let last = &mut self.last[v.index()];
+                let before = last.is_some_and(|l| l.inst == user && l.inside);
+                *last = Some(LastUse { inst: user, inside: inside || before });
+            });
+            func.op(inst).each_block(&mut |b| self.block(b));
+            self.path.pop();
+            for &result in func.results(inst) {
+                self.depth[result.index()] = depth;
+            }
+        }
+    }
+}
+
+struct Assign<'a> {
+    func: &'a Function<TileIr>,
+    last: Vec<Option<LastUse>>,
+    register: Vec<u32>,
+    deaths: Vec<Deaths>,
+    free: Vec<u32>,
+    registers: u32,
+}
+
+impl Assign<'_> {
+    fn take(&mut self, value: Value) {
+        if self.last[value.index()].is_none() {
+            self.register[value.index()] = UNUSED;
+            return;
+        }
+        let register = self.free.pop().unwrap_or_else(|| {
+            self.registers += 1;
+            self.registers - 1
+        });
+        self.register[value.index()] = register;
+    }
+
+    fn block(&mut self, block: Block) {
+        let func = self.func;
+        let before = self.free.clone();
+        let most = self.registers;
+        for &param in func.block_params(block) {
+            self.take(param);
+        }
+        for &inst in func.insts(block) {
+            let (mut begin, mut end) = (Vec::new(), Vec::new());
+            // A region sees the registers of all values that live across it, so what the op itself
+            // uses last must be known before its regions are walked; and what a region uses is known
+            // since last uses were found before.
+            let mut seen = Vec::new();
+            let mut note = |v: Value| {
+                let last = self.last[v.index()];
+                if last.is_some_and(|l| l.inst == inst) && !seen.contains(&v) {
+                    seen.push(v);
+                }
+            };
+            func.op(inst).each_value(&mut note);
+            func.op(inst).each_block(&mut |b| {
+                func.walk_block(b, &mut |i| func.op(i).each_value(&mut note));
+            });
+            for v in seen {
+                let inside = self.last[v.index()].is_some_and(|l| l.inside);
+                let list = if inside { &mut end } else { &mut begin };
+                list.push(self.register[v.index()]);
+            }
+            self.free.extend(&begin);
+            func.op(inst).each_block(&mut |b| self.block(b));
+            self.free.extend(&end);
+            for &result in func.results(inst) {
+                self.take(result);
+            }
+            self.deaths[inst.index()] = Deaths { begin: begin.into(), end: end.into() };
+        }
+        // All that the block took is free again.
+        self.free = before;
+        self.free.extend(most..self.registers);
+    }
+}
