@@ -12,10 +12,9 @@ use naiad_diag::{Diagnostic, Source};
 use naiad_ir::{Elem, Scalar};
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::Ranged;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The kernels and module-level names of one file.
 pub struct FileHost {
@@ -23,7 +22,7 @@ pub struct FileHost {
     functions: Vec<JitFunction>,
     names: BTreeMap<String, Bound>,
     /// Dotted paths of modules and their members, by [`ObjRef`].
-    objects: RefCell<Vec<String>>,
+    objects: Mutex<Vec<String>>,
 }
 
 struct JitFunction {
@@ -52,7 +51,7 @@ impl FileHost {
             source,
             functions: Vec::new(),
             names: BTreeMap::new(),
-            objects: RefCell::new(Vec::new()),
+            objects: Mutex::new(Vec::new()),
         };
         host.read(&module.body);
         Ok(host)
@@ -160,8 +159,13 @@ impl FileHost {
         }
     }
 
+    /// The table of objects; it is whole even if a thread died while it held it.
+    fn objects(&self) -> MutexGuard<'_, Vec<String>> {
+        self.objects.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
     fn object(&self, path: String, what: String) -> HostValue {
-        let mut objects = self.objects.borrow_mut();
+        let mut objects = self.objects();
         let index = objects.iter().position(|p| *p == path).unwrap_or_else(|| {
             objects.push(path);
             objects.len() - 1
@@ -312,7 +316,7 @@ impl Host for FileHost {
     }
 
     fn attribute(&self, object: ObjRef, name: &str) -> Result<Option<HostValue>, HostError> {
-        let path = self.objects.borrow().get(object.0 as usize).cloned();
+        let path = self.objects().get(object.0 as usize).cloned();
         Ok(path.and_then(|p| self.path(&format!("{p}.{name}"))))
     }
 
@@ -335,7 +339,7 @@ impl Host for FileHost {
         args: &[HostValue],
         kwargs: &[(String, HostValue)],
     ) -> Result<HostValue, HostError> {
-        let path = self.objects.borrow().get(object.0 as usize).cloned().unwrap_or_default();
+        let path = self.objects().get(object.0 as usize).cloned().unwrap_or_default();
         let unknown = || {
             HostError(format!(
                 "`{path}` cannot be called without running Python; only functions under `@triton.jit` and of `math` are understood"
