@@ -255,6 +255,39 @@ fn the_checked_policy_knows_views() {
 }
 
 #[test]
+fn a_pointer_of_no_known_origin_may_be_in_any_view_of_the_storage() {
+    let func = kernel(
+        "tile @both(%a a: *i32, %b b: *i32, %o out: *i64) {
+  %i = bitcast %b to=i64 : i64
+  %z = const value=0:i64 : i64
+  %j = binary.add %i, %z : i64
+  %p = bitcast %j to=*i32 : *i32
+  %v = load %p : i32
+  store %p, %v
+  return
+}",
+    );
+    let checked = LaunchOptions { policy: PolicyKind::Checked, ..PLAIN };
+    let (mut x, mut out) = (vec![7i32; 8], vec![0i64]);
+    let start = x.as_mut_ptr() as usize;
+    let part = |first: usize| {
+        let view = View { elem: naiad_ir::Scalar::I32, shape: vec![2], strides: vec![1] };
+        Arg::Tensor(TensorArg {
+            name: format!("part{first}"),
+            address: start + 4 * first,
+            storage: start..start + 32,
+            view: Some(view),
+            writable: true,
+        })
+    };
+    let args = [part(0), part(4), tensor("out", &mut out)];
+    assert!(run(&func, [1, 1, 1], &args, &checked).unwrap().findings.is_empty());
+    let fault =
+        run(&func, [1, 1, 1], &[part(0), int(start as i64 + 12), args[2].clone()], &checked);
+    assert_eq!(fault.unwrap_err().id, naiad_diag::Id::OutsideView);
+}
+
+#[test]
 fn read_only_memory_is_not_written() {
     let func = kernel(ADD);
     let (mut x, mut y, mut out) = (vec![0f32; 128], vec![0f32; 128], vec![5f32; 128]);
