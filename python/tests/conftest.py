@@ -12,23 +12,6 @@ import naiad
 import naiad.language as tl
 
 
-@naiad.jit
-def _touch(ptr):
-    tl.store(ptr, 1.0)
-
-
-@pytest.fixture(scope="session")
-def executor():
-    """For tests that run kernels: skips them in a build whose executor is only declared."""
-    np = pytest.importorskip("numpy")
-    try:
-        _touch[(1,)](np.zeros(1, np.float32))
-    except naiad.InternalError as e:
-        if "not yet implemented" not in str(e):
-            raise
-        pytest.skip("this build has no executor")
-
-
 @pytest.fixture
 def define():
     """Defines a function from text, as a notebook's cell does; returns what the text bound."""

@@ -125,7 +125,7 @@ SPIN = """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
-def test_ctrl_c_stops_a_launch(naiad_command, executor):
+def test_ctrl_c_stops_a_launch(naiad_command):
     process = naiad_command.start("-m", "naiad", "run", "spin.py", spin=SPIN)
     try:
         assert process.stdout.readline() == "ready\n"

@@ -7,8 +7,6 @@ import naiad.language as tl
 
 np = pytest.importorskip("numpy")
 
-pytestmark = pytest.mark.usefixtures("executor")
-
 
 @triton.jit
 def add_one(ptr, rows, cols, row_stride, col_stride, BLOCK: tl.constexpr):

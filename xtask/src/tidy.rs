@@ -32,7 +32,8 @@ const MAX_LINES: usize = 700;
 
 /// Crates below the API: no files, environment, clock or printing.
 const PURE: &[&str] = &["naiad-diag", "naiad-ir", "naiad-front", "naiad-interp"];
-const FORBIDDEN: &[&str] = &["std::fs", "std::env", "std::process", "println!", "eprintln!", "Instant::now", "SystemTime"];
+const FORBIDDEN: &[&str] =
+    &["std::fs", "std::env", "std::process", "println!", "eprintln!", "Instant::now", "SystemTime"];
 
 pub fn run(root: &Path) -> ExitCode {
     let mut faults = Vec::new();
@@ -48,13 +49,17 @@ pub fn run(root: &Path) -> ExitCode {
 
 /// Direct dependencies of each of our crates, those for tests apart.
 fn metadata(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    let output = Command::new(env!("CARGO")).args(["metadata", "--format-version=1", "--no-deps", "--offline"]).current_dir(root).output();
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(root)
+        .output();
     let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
     let json: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
     let mut out = BTreeMap::new();
     for package in json["packages"].as_array().into_iter().flatten() {
         let dependencies = package["dependencies"].as_array().into_iter().flatten();
-        let normal = dependencies.filter(|d| d["kind"].is_null()).filter_map(|d| d["name"].as_str());
+        let normal =
+            dependencies.filter(|d| d["kind"].is_null()).filter_map(|d| d["name"].as_str());
         let name = package["name"].as_str().unwrap_or("").to_string();
         out.insert(name, normal.map(str::to_string).collect());
     }
@@ -68,7 +73,9 @@ fn dependencies(root: &Path, faults: &mut Vec<String>) {
     }
     for (name, deps) in &metadata {
         let Some((_, allowed)) = EDGES.iter().find(|(n, _)| n == name) else {
-            faults.push(format!("the crate `{name}` has no row in xtask/src/tidy.rs and ARCHITECTURE.md"));
+            faults.push(format!(
+                "the crate `{name}` has no row in xtask/src/tidy.rs and ARCHITECTURE.md"
+            ));
             continue;
         };
         for dep in deps {
@@ -96,7 +103,9 @@ fn files(root: &Path, faults: &mut Vec<String>) {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         let lines = text.lines().count();
         if lines > MAX_LINES {
-            faults.push(format!("{shown} has {lines} lines; split it by meaning (at most {MAX_LINES})"));
+            faults.push(format!(
+                "{shown} has {lines} lines; split it by meaning (at most {MAX_LINES})"
+            ));
         }
         let pure = PURE.iter().any(|c| shown.starts_with(&format!("crates/{c}/src/")));
         if !pure {
@@ -105,7 +114,10 @@ fn files(root: &Path, faults: &mut Vec<String>) {
         for (number, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or("");
             if let Some(word) = FORBIDDEN.iter().find(|w| code.contains(**w)) {
-                faults.push(format!("{shown}:{} uses `{word}`, which belongs above this crate", number + 1));
+                faults.push(format!(
+                    "{shown}:{} uses `{word}`, which belongs above this crate",
+                    number + 1
+                ));
             }
         }
     }
@@ -142,11 +154,16 @@ fn architecture(root: &Path, faults: &mut Vec<String>) {
         let said: BTreeSet<&str> = last.split('`').skip(1).step_by(2).collect();
         let allowed: BTreeSet<&str> = allowed.iter().copied().collect();
         if said != allowed {
-            faults.push(format!("ARCHITECTURE.md says that `{name}` may depend on {said:?}; it is {allowed:?}"));
+            faults.push(format!(
+                "ARCHITECTURE.md says that `{name}` may depend on {said:?}; it is {allowed:?}"
+            ));
         }
     }
     for word in text.split('`').skip(1).step_by(2) {
-        let is_path = word.starts_with("crates/") || word.starts_with("docs/") || word.starts_with("tests/") || word.starts_with("python/");
+        let is_path = word.starts_with("crates/")
+            || word.starts_with("docs/")
+            || word.starts_with("tests/")
+            || word.starts_with("python/");
         if is_path && !word.contains(['*', '<', ' ']) && !root.join(word).exists() {
             faults.push(format!("ARCHITECTURE.md names `{word}`, which does not exist"));
         }

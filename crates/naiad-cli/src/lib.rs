@@ -83,10 +83,14 @@ struct Run {
     /// Judge every access by the view of its tensor.
     #[arg(long)]
     check: bool,
-    script: String,
-    /// What the script finds in `sys.argv`.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<String>,
+    /// The script, and what it finds in `sys.argv`: from the script on, nothing is an option of ours.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "SCRIPT [ARGS]"
+    )]
+    command: Vec<String>,
 }
 
 /// Options of commands that print diagnostics.
@@ -109,7 +113,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>, runner: &dyn ScriptRunner)
     match cli.command {
         Command::Run(run) => {
             let options = RunOptions { device: run.device, check: run.check };
-            runner.run(&run.script, &run.args, &options)
+            let (script, args) =
+                run.command.split_first().expect("clap requires at least one word");
+            runner.run(script, args, &options)
         }
         Command::Compile(command) => command.main(&Output::new(command.common.format)),
         Command::Lint(command) => command.main(&Output::new(command.common.format)),

@@ -37,7 +37,9 @@ pub fn human(diagnostic: &Diagnostic, style: Style) -> String {
     let mut groups = vec![main];
     for call in &diagnostic.called_from {
         let snippet = source(call).annotation(AnnotationKind::Primary.span(range(call)));
-        groups.push(Group::with_title(Level::NOTE.secondary_title("called from here")).element(snippet));
+        groups.push(
+            Group::with_title(Level::NOTE.secondary_title("called from here")).element(snippet),
+        );
     }
     let renderer = if style.color { Renderer::styled() } else { Renderer::plain() };
     renderer.decor_style(DecorStyle::Ascii).term_width(style.width).render(&groups)

@@ -12,10 +12,9 @@ use naiad_diag::{Diagnostic, Source};
 use naiad_ir::{Elem, Scalar};
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::Ranged;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The kernels and module-level names of one file.
 pub struct FileHost {
@@ -23,7 +22,7 @@ pub struct FileHost {
     functions: Vec<JitFunction>,
     names: BTreeMap<String, Bound>,
     /// Dotted paths of modules and their members, by [`ObjRef`].
-    objects: RefCell<Vec<String>>,
+    objects: Mutex<Vec<String>>,
 }
 
 struct JitFunction {
@@ -37,7 +36,10 @@ enum Bound {
     /// A module, or something in one, by its dotted path.
     Path(String),
     Jit(FnRef),
-    Expr { value: Expr, constexpr: bool },
+    Expr {
+        value: Expr,
+        constexpr: bool,
+    },
     Other(&'static str),
 }
 
@@ -49,7 +51,7 @@ impl FileHost {
             source,
             functions: Vec::new(),
             names: BTreeMap::new(),
-            objects: RefCell::new(Vec::new()),
+            objects: Mutex::new(Vec::new()),
         };
         host.read(&module.body);
         Ok(host)
@@ -128,14 +130,18 @@ impl FileHost {
             text == "jit" || text.ends_with(".jit")
         });
         if !is_jit {
-            self.names.insert(def.name.to_string(), Bound::Other("a Python function without `@triton.jit`"));
+            self.names.insert(
+                def.name.to_string(),
+                Bound::Other("a Python function without `@triton.jit`"),
+            );
             return;
         }
         let first = def.decorator_list.first().map_or(def.range().start(), |d| d.range().start());
         let start = self.source.text[..first.to_usize()].rfind('\n').map_or(0, |i| i + 1);
         let p = &def.parameters;
         let defaults = p.posonlyargs.iter().chain(&p.args).chain(&p.kwonlyargs);
-        let defaults = defaults.filter_map(|p| Some((p.parameter.name.to_string(), (**p.default.as_ref()?).clone())));
+        let defaults = defaults
+            .filter_map(|p| Some((p.parameter.name.to_string(), (**p.default.as_ref()?).clone())));
         let function = JitFunction {
             name: def.name.to_string(),
             range: start..def.range().end().to_usize(),
@@ -153,8 +159,13 @@ impl FileHost {
         }
     }
 
+    /// The table of objects; it is whole even if a thread died while it held it.
+    fn objects(&self) -> MutexGuard<'_, Vec<String>> {
+        self.objects.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
     fn object(&self, path: String, what: String) -> HostValue {
-        let mut objects = self.objects.borrow_mut();
+        let mut objects = self.objects();
         let index = objects.iter().position(|p| *p == path).unwrap_or_else(|| {
             objects.push(path);
             objects.len() - 1
@@ -172,8 +183,18 @@ impl FileHost {
                 return Some(HostValue::Builtin(name.to_string()));
             }
             let below = format!("{name}.");
-            let is_module = matches!(name, "math" | "libdevice" | "extra" | "extra.libdevice" | "extra.cuda" | "extra.cuda.libdevice" | "core" | "random" | "standard")
-                || names::public_names().any(|p| p.starts_with(&below));
+            let is_module = matches!(
+                name,
+                "math"
+                    | "libdevice"
+                    | "extra"
+                    | "extra.libdevice"
+                    | "extra.cuda"
+                    | "extra.cuda.libdevice"
+                    | "core"
+                    | "random"
+                    | "standard"
+            ) || names::public_names().any(|p| p.starts_with(&below));
             return is_module.then(|| self.module(path));
         }
         match path {
@@ -184,7 +205,9 @@ impl FileHost {
             "math.tau" => Some(HostValue::Float(std::f64::consts::TAU)),
             "math.inf" => Some(HostValue::Float(f64::INFINITY)),
             "math.nan" => Some(HostValue::Float(f64::NAN)),
-            _ if path.starts_with("math.") => Some(self.object(path.to_string(), format!("`{path}`"))),
+            _ if path.starts_with("math.") => {
+                Some(self.object(path.to_string(), format!("`{path}`")))
+            }
             _ if path.starts_with("triton.") => None,
             _ => Some(self.module(path)),
         }
@@ -214,11 +237,13 @@ impl FileHost {
                 ast::Number::Float(f) => Some(HostValue::Float(*f)),
                 ast::Number::Complex { .. } => None,
             },
-            Expr::UnaryOp(u) if u.op == ast::UnaryOp::USub => match self.value(&u.operand, depth + 1)? {
-                HostValue::Int(i) => Some(HostValue::Int(-i)),
-                HostValue::Float(f) => Some(HostValue::Float(-f)),
-                _ => None,
-            },
+            Expr::UnaryOp(u) if u.op == ast::UnaryOp::USub => {
+                match self.value(&u.operand, depth + 1)? {
+                    HostValue::Int(i) => Some(HostValue::Int(-i)),
+                    HostValue::Float(f) => Some(HostValue::Float(-f)),
+                    _ => None,
+                }
+            }
             Expr::BinOp(b) => {
                 let (x, y) = (self.value(&b.left, depth + 1)?, self.value(&b.right, depth + 1)?);
                 match python_arithmetic(Operator::from_ast(b.op), number(&x)?, number(&y)?).ok()? {
@@ -242,7 +267,9 @@ impl FileHost {
                     args.push(self.value(e, depth + 1)?);
                 }
                 match (self.value(&c.func, depth + 1)?, args.as_slice()) {
-                    (HostValue::Builtin(b), [v]) if b == "constexpr" => Some(HostValue::Constexpr(Box::new(v.clone()))),
+                    (HostValue::Builtin(b), [v]) if b == "constexpr" => {
+                        Some(HostValue::Constexpr(Box::new(v.clone())))
+                    }
                     (HostValue::Object(o, _), args) => self.call(o, args, &[]).ok(),
                     _ => None,
                 }
@@ -259,7 +286,10 @@ impl FileHost {
                 Some(HostValue::Constexpr(v)) => Some(HostValue::Constexpr(v)),
                 Some(v) if *constexpr => Some(HostValue::Constexpr(Box::new(v))),
                 Some(v) => Some(v),
-                None => Some(self.object(name.to_string(), format!("`{name}`, whose value only running the module tells"))),
+                None => Some(self.object(
+                    name.to_string(),
+                    format!("`{name}`, whose value only running the module tells"),
+                )),
             },
             Bound::Other(what) => Some(self.object(name.to_string(), what.to_string())),
         }
@@ -274,7 +304,11 @@ impl Host for FileHost {
     fn source(&self, function: FnRef) -> Result<FunctionSource, HostError> {
         let f = self.functions.get(function.0 as usize);
         let f = f.ok_or_else(|| HostError("there is no such function".to_string()))?;
-        Ok(FunctionSource { name: f.name.clone(), source: self.source.clone(), range: f.range.clone() })
+        Ok(FunctionSource {
+            name: f.name.clone(),
+            source: self.source.clone(),
+            range: f.range.clone(),
+        })
     }
 
     fn resolve(&self, _: FnRef, name: &str) -> Result<Option<HostValue>, HostError> {
@@ -282,7 +316,7 @@ impl Host for FileHost {
     }
 
     fn attribute(&self, object: ObjRef, name: &str) -> Result<Option<HostValue>, HostError> {
-        let path = self.objects.borrow().get(object.0 as usize).cloned();
+        let path = self.objects().get(object.0 as usize).cloned();
         Ok(path.and_then(|p| self.path(&format!("{p}.{name}"))))
     }
 
@@ -293,13 +327,24 @@ impl Host for FileHost {
             // A default may be any global.
             Some(HostValue::Constexpr(v)) => Ok(*v),
             Some(v) => Ok(v),
-            None => Err(HostError(format!("the default of `{param}` is known only when the module runs"))),
+            None => Err(HostError(format!(
+                "the default of `{param}` is known only when the module runs"
+            ))),
         }
     }
 
-    fn call(&self, object: ObjRef, args: &[HostValue], kwargs: &[(String, HostValue)]) -> Result<HostValue, HostError> {
-        let path = self.objects.borrow().get(object.0 as usize).cloned().unwrap_or_default();
-        let unknown = || HostError(format!("`{path}` cannot be called without running Python; only functions under `@triton.jit` and of `math` are understood"));
+    fn call(
+        &self,
+        object: ObjRef,
+        args: &[HostValue],
+        kwargs: &[(String, HostValue)],
+    ) -> Result<HostValue, HostError> {
+        let path = self.objects().get(object.0 as usize).cloned().unwrap_or_default();
+        let unknown = || {
+            HostError(format!(
+                "`{path}` cannot be called without running Python; only functions under `@triton.jit` and of `math` are understood"
+            ))
+        };
         let numbers: Option<Vec<f64>> = args
             .iter()
             .map(|v| match v {

@@ -39,7 +39,10 @@ pub enum HostValue {
     Float(f64),
     Str(String),
     /// A tuple or list; `names` are the fields of a named tuple.
-    Tuple { items: Vec<HostValue>, names: Option<Arc<[String]>> },
+    Tuple {
+        items: Vec<HostValue>,
+        names: Option<Arc<[String]>>,
+    },
     /// `tl.float32`, `tl.pointer_type(tl.float16)`.
     DType(Elem),
     /// A function under `@triton.jit`.

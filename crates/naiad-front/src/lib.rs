@@ -74,6 +74,10 @@ pub struct Compiled {
 }
 
 /// Compiles a kernel for one specialization.
-pub fn compile(host: &dyn Host, kernel: FnRef, specs: &[ParamSpec]) -> Result<Compiled, Box<Diagnostic>> {
+pub fn compile(
+    host: &dyn Host,
+    kernel: FnRef,
+    specs: &[ParamSpec],
+) -> Result<Compiled, Box<Diagnostic>> {
     lower::compile(host, kernel, specs)
 }

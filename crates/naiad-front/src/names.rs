@@ -52,7 +52,9 @@ impl Entry {
                 Some(_) => self.path.to_string(),
                 None => format!("tl.{}", self.path),
             },
-            Kind::MethodOnly | Kind::DType => format!(".{}", self.path.trim_start_matches("dtype.")),
+            Kind::MethodOnly | Kind::DType => {
+                format!(".{}", self.path.trim_start_matches("dtype."))
+            }
             Kind::Python => self.path.trim_start_matches("python.").to_string(),
         }
     }
@@ -93,7 +95,11 @@ static TABLE: &[Entry] = &[
     name("program_id", "axis", program::program_id),
     name("num_programs", "axis", program::num_programs),
     name("constexpr", "value", program::constexpr),
-    name("range", "arg1, arg2=, step=, num_stages=, loop_unroll_factor=, disallow_acc_multi_buffer=, flatten=, warp_specialize=, disable_licm=", program::range),
+    name(
+        "range",
+        "arg1, arg2=, step=, num_stages=, loop_unroll_factor=, disallow_acc_multi_buffer=, flatten=, warp_specialize=, disable_licm=",
+        program::range,
+    ),
     name("static_range", "arg1, arg2=, step=", program::static_range),
     name("condition", "arg1, disable_licm=", program::condition),
     name("static_assert", "cond, msg=", program::static_assert),
@@ -130,8 +136,16 @@ static TABLE: &[Entry] = &[
     name("interleave", "a, b", shape::interleave),
     only("item", "self", shape::item),
     // Memory.
-    name("load", "pointer, mask=, other=, boundary_check=, padding_option=, cache_modifier=, eviction_policy=, volatile=", memory::load),
-    method("store", "pointer, value, mask=, boundary_check=, cache_modifier=, eviction_policy=", memory::store),
+    name(
+        "load",
+        "pointer, mask=, other=, boundary_check=, padding_option=, cache_modifier=, eviction_policy=, volatile=",
+        memory::load,
+    ),
+    method(
+        "store",
+        "pointer, value, mask=, boundary_check=, cache_modifier=, eviction_policy=",
+        memory::store,
+    ),
     method("atomic_add", "pointer, val, mask=, sem=, scope=", memory::atomic_rmw),
     method("atomic_max", "pointer, val, mask=, sem=, scope=", memory::atomic_rmw),
     method("atomic_min", "pointer, val, mask=, sem=, scope=", memory::atomic_rmw),
@@ -141,7 +155,11 @@ static TABLE: &[Entry] = &[
     method("atomic_xchg", "pointer, val, mask=, sem=, scope=", memory::atomic_rmw),
     method("atomic_cas", "pointer, cmp, val, sem=, scope=", memory::atomic_cas),
     // Linear algebra.
-    name("dot", "input, other, acc=, input_precision=, allow_tf32=, max_num_imprecise_acc=, out_dtype=", dot::dot),
+    name(
+        "dot",
+        "input, other, acc=, input_precision=, allow_tf32=, max_num_imprecise_acc=, out_dtype=",
+        dot::dot,
+    ),
     // Elementwise.
     name("where", "condition, x, y", math::where_),
     name("maximum", "x, y, propagate_nan=", math::maximum),
@@ -178,8 +196,16 @@ static TABLE: &[Entry] = &[
     value("PropagateNan.ALL", || Val::str("all")),
     // Reductions and scans.
     method("sum", "input, axis=, keep_dims=, dtype=", reduce::sum),
-    method("max", "input, axis=, return_indices=, return_indices_tie_break_left=, keep_dims=", reduce::max),
-    method("min", "input, axis=, return_indices=, return_indices_tie_break_left=, keep_dims=", reduce::min),
+    method(
+        "max",
+        "input, axis=, return_indices=, return_indices_tie_break_left=, keep_dims=",
+        reduce::max,
+    ),
+    method(
+        "min",
+        "input, axis=, return_indices=, return_indices_tie_break_left=, keep_dims=",
+        reduce::min,
+    ),
     method("argmax", "input, axis, tie_break_left=, keep_dims=", reduce::argmax),
     method("argmin", "input, axis, tie_break_left=, keep_dims=", reduce::argmin),
     method("xor_sum", "input, axis=, keep_dims=", reduce::xor_sum),
@@ -239,7 +265,8 @@ fn index() -> &'static FxHashMap<&'static str, &'static Entry> {
 }
 
 /// Modules whose names are, or once were, found below other ones.
-const PREFIXES: &[&str] = &["math.", "extra.cuda.libdevice.", "extra.hip.libdevice.", "extra.libdevice.", "libdevice."];
+const PREFIXES: &[&str] =
+    &["math.", "extra.cuda.libdevice.", "extra.hip.libdevice.", "extra.libdevice.", "libdevice."];
 
 /// The row of a name, under any spelling of its module that Triton has had.
 pub(crate) fn lookup(path: &str) -> Option<&'static Entry> {
@@ -292,7 +319,8 @@ pub(crate) fn methods(of_dtype: bool) -> impl Iterator<Item = &'static str> {
 /// The name below `triton.language` of the module that a host describes as such; none for others.
 pub(crate) fn language_module(what: &str) -> Option<&str> {
     let name = what.strip_prefix("module '")?.strip_suffix('\'')?;
-    let rest = name.strip_prefix("triton.language").or_else(|| name.strip_prefix("naiad.language"))?;
+    let rest =
+        name.strip_prefix("triton.language").or_else(|| name.strip_prefix("naiad.language"))?;
     Some(rest.trim_start_matches('.'))
 }
 

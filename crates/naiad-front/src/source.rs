@@ -25,7 +25,8 @@ pub(crate) struct Parsed {
 
 impl Parsed {
     pub fn new(host: &dyn Host, function: FnRef) -> Result<Parsed> {
-        let text = host.source(function).map_err(|e| Box::new(Diagnostic::new(Id::NoKernel, e.0)))?;
+        let text =
+            host.source(function).map_err(|e| Box::new(Diagnostic::new(Id::NoKernel, e.0)))?;
         Parsed::from_source(&text)
     }
 
@@ -35,7 +36,10 @@ impl Parsed {
         let indented = slice.starts_with([' ', '\t']);
         let (module, shift) = if indented {
             let wrapped = format!("{WRAPPER}{slice}");
-            (parse(&wrapped, source, range.start as isize - WRAPPER.len() as isize)?, range.start as isize - WRAPPER.len() as isize)
+            (
+                parse(&wrapped, source, range.start as isize - WRAPPER.len() as isize)?,
+                range.start as isize - WRAPPER.len() as isize,
+            )
         } else {
             (parse(slice, source, range.start as isize)?, range.start as isize)
         };
@@ -64,9 +68,12 @@ impl Parsed {
         if let Some(kwarg) = &p.kwarg {
             let at = self.place(kwarg.range());
             return Err(Box::new(
-                Diagnostic::new(Id::UnsupportedPython, "a kernel cannot take `**` keyword arguments")
-                    .primary(at, "Triton has no dictionaries at run time")
-                    .help("name each parameter"),
+                Diagnostic::new(
+                    Id::UnsupportedPython,
+                    "a kernel cannot take `**` keyword arguments",
+                )
+                .primary(at, "Triton has no dictionaries at run time")
+                .help("name each parameter"),
             ));
         }
         let one = |p: &ast::Parameter, has_default: bool, variadic: bool| {
@@ -125,7 +132,8 @@ pub(crate) fn is_constexpr_text(text: &str) -> bool {
 }
 
 fn shifted(range: TextRange, shift: isize) -> Range<usize> {
-    let at = |offset: ruff_text_size::TextSize| (offset.to_usize() as isize + shift).max(0) as usize;
+    let at =
+        |offset: ruff_text_size::TextSize| (offset.to_usize() as isize + shift).max(0) as usize;
     at(range.start())..at(range.end())
 }
 
@@ -149,10 +157,15 @@ fn check_nesting(text: &str, source: &Arc<Source>, shift: isize) -> Result<()> {
     let (mut depth, mut operators) = (0usize, 0usize);
     for (at, c) in text.bytes().enumerate() {
         match c {
-            b'(' | b'[' | b'{' => depth += 1,
+            b'(' | b'[' | b'{' => {
+                depth += 1;
+                operators += 1;
+            }
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b'\n' if depth == 0 => operators = 0,
-            b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'~' | b'.' | b'<' | b'>' | b' ' => operators += 1,
+            // Anything that may make a tree one level deeper.
+            b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'~' | b'.' | b'<' | b'>'
+            | b' ' => operators += 1,
             _ => {}
         }
         if depth > MAX_DEPTH || operators > MAX_OPERATORS {
@@ -169,7 +182,9 @@ fn check_nesting(text: &str, source: &Arc<Source>, shift: isize) -> Result<()> {
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {
-        Some(c) if !text.starts_with("F-") && !text.starts_with("T-") => c.to_lowercase().chain(chars).collect(),
+        Some(c) if !text.starts_with("F-") && !text.starts_with("T-") => {
+            c.to_lowercase().chain(chars).collect()
+        }
         _ => text.to_string(),
     }
 }

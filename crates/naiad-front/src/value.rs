@@ -240,7 +240,11 @@ impl fmt::Display for Const {
 pub(crate) fn type_name(ty: Type) -> String {
     let elem = match ty.elem {
         Elem::Scalar(s) => s.triton_name().to_string(),
-        Elem::Pointer(p) => format!("pointer to {}{}", if p.is_const { "const " } else { "" }, p.pointee.triton_name()),
+        Elem::Pointer(p) => format!(
+            "pointer to {}{}",
+            if p.is_const { "const " } else { "" },
+            p.pointee.triton_name()
+        ),
     };
     if ty.is_scalar() { elem } else { format!("{elem} tile of shape {}", ty.shape) }
 }

@@ -50,7 +50,15 @@ fn seeds() -> Vec<String> {
 fn pieces(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;
-    let class = |c: char| if c.is_alphanumeric() || c == '_' { 1 } else if c == ' ' { 2 } else { 0 };
+    let class = |c: char| {
+        if c.is_alphanumeric() || c == '_' {
+            1
+        } else if c == ' ' {
+            2
+        } else {
+            0
+        }
+    };
     let mut previous = 0;
     for (i, c) in text.char_indices() {
         let now = class(c);
@@ -65,9 +73,49 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 const INSERTS: &[&str] = &[
-    "None", "0", "-1", "1e400", "99999999999999999999999999999999999999999999", "(", ")", "[", "]", ":", ",", "*", "**",
-    "not ", "lambda: 0", "\"", "'''", "\\", "\n", "\t", "    ", "é", "\u{0}", "\u{feff}", "return", "if", "else", "for", "while",
-    "tl.arange(0, 16)", "tl.dot", "x", "True", "...", "is", "%", "<16xfp32>", "%0", "^", "{", "}", "yield", "float('nan')",
+    "None",
+    "0",
+    "-1",
+    "1e400",
+    "99999999999999999999999999999999999999999999",
+    "(",
+    ")",
+    "[",
+    "]",
+    ":",
+    ",",
+    "*",
+    "**",
+    "not ",
+    "lambda: 0",
+    "\"",
+    "'''",
+    "\\",
+    "\n",
+    "\t",
+    "    ",
+    "é",
+    "\u{0}",
+    "\u{feff}",
+    "return",
+    "if",
+    "else",
+    "for",
+    "while",
+    "tl.arange(0, 16)",
+    "tl.dot",
+    "x",
+    "True",
+    "...",
+    "is",
+    "%",
+    "<16xfp32>",
+    "%0",
+    "^",
+    "{",
+    "}",
+    "yield",
+    "float('nan')",
 ];
 
 fn mutate(text: &str, random: &mut Random) -> String {
@@ -110,14 +158,21 @@ fn front(text: &str) {
             .iter()
             .map(|p| match () {
                 () if p.is_constexpr => ParamSpec::Constexpr(HostValue::Int(16)),
-                () if p.name.len() > 1 || p.name == "x" => ParamSpec::Value(Type::pointer(Scalar::F32)),
+                () if p.name.len() > 1 || p.name == "x" => {
+                    ParamSpec::Value(Type::pointer(Scalar::F32))
+                }
                 () => ParamSpec::Value(Type::I32),
             })
             .collect();
         match compile(&host, kernel, &specs) {
             Ok(compiled) => naiad_ir::verify(&compiled.func).unwrap(),
             Err(d) => {
-                assert_ne!(d.id, naiad_diag::Id::Internal, "{}", render::human(&d, render::Style::PLAIN));
+                assert_ne!(
+                    d.id,
+                    naiad_diag::Id::Internal,
+                    "{}",
+                    render::human(&d, render::Style::PLAIN)
+                );
                 let human = render::human(&d, render::Style::PLAIN);
                 assert!(human.contains(d.id.name()));
                 render::json(&d).to_string();
@@ -132,7 +187,10 @@ fn ir(text: &str) {
         Ok(func) => {
             if naiad_ir::verify(&func).is_ok() {
                 let again = func.to_string();
-                let parsed = naiad_ir::text::parse::<naiad_ir::tile::Tile>(&Source::new("again.tir", again.as_str()));
+                let parsed = naiad_ir::text::parse::<naiad_ir::tile::Tile>(&Source::new(
+                    "again.tir",
+                    again.as_str(),
+                ));
                 assert_eq!(parsed.unwrap().to_string(), again);
             }
         }
@@ -192,11 +250,29 @@ fn hostile_texts() {
     let attrs = format!("@triton.jit\ndef k(x):\n    y = x{}\n", ".a".repeat(50_000));
     let calls = format!("@triton.jit\ndef k(x):\n    y = x{}\n", "()".repeat(50_000));
     let index = format!("@triton.jit\ndef k(x):\n    y = x{}\n", "[0]".repeat(50_000));
-    let elifs = format!("@triton.jit\ndef k(x):\n    if x:\n        pass\n{}", "    elif x:\n        pass\n".repeat(2_000));
+    let elifs = format!(
+        "@triton.jit\ndef k(x):\n    if x:\n        pass\n{}",
+        "    elif x:\n        pass\n".repeat(2_000)
+    );
     let blocks: String = (0..500).map(|i| format!("{}if x:\n", " ".repeat(i + 4))).collect();
     let blocks = format!("@triton.jit\ndef k(x):\n{blocks}{}pass\n", " ".repeat(510));
     let ternary = format!("@triton.jit\ndef k(x):\n    y = {}1\n", "1 if x else ".repeat(20_000));
-    for text in [deep.as_str(), &unary, &nots, &sum, &attrs, &calls, &index, &elifs, &blocks, &ternary, "", "\u{feff}", "\0", "@triton.jit"] {
+    for text in [
+        deep.as_str(),
+        &unary,
+        &nots,
+        &sum,
+        &attrs,
+        &calls,
+        &index,
+        &elifs,
+        &blocks,
+        &ternary,
+        "",
+        "\u{feff}",
+        "\0",
+        "@triton.jit",
+    ] {
         never_panics("the front end", text, front);
         never_panics("the IR parser", text, ir);
     }

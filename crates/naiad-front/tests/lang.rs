@@ -38,7 +38,11 @@ fn host_value(text: &str) -> HostValue {
 }
 
 /// The parameters' specializations from a signature's text.
-fn specs(host: &FileHost, kernel: FnRef, signature: &str) -> Result<Vec<ParamSpec>, Box<Diagnostic>> {
+fn specs(
+    host: &FileHost,
+    kernel: FnRef,
+    signature: &str,
+) -> Result<Vec<ParamSpec>, Box<Diagnostic>> {
     let info = inspect(host, kernel)?;
     let given: Vec<(&str, ParamSpec)> = signature
         .split(',')
@@ -80,7 +84,8 @@ fn extent(text: &str, name: &str) -> (u32, u32) {
     let def = format!("def {name}(");
     let lines: Vec<&str> = text.lines().collect();
     let start = lines.iter().position(|l| l.trim_start().starts_with(&def)).unwrap_or(0);
-    let end = lines[start + 1..].iter().position(|l| l.starts_with("@") || l.starts_with("# kernel("));
+    let end =
+        lines[start + 1..].iter().position(|l| l.starts_with("@") || l.starts_with("# kernel("));
     (start as u32 + 1, end.map_or(lines.len(), |e| start + 1 + e) as u32 + 1)
 }
 
@@ -113,7 +118,10 @@ fn check(path: &Path) {
             (Err(_), _) => panic!("{name}: only one error can be reported for a kernel"),
             (Ok(compiled), []) => {
                 let ir = compiled.func.to_string();
-                let again = naiad_ir::text::parse::<naiad_ir::tile::Tile>(&Source::new("<ir>", ir.as_str()));
+                let again = naiad_ir::text::parse::<naiad_ir::tile::Tile>(&Source::new(
+                    "<ir>",
+                    ir.as_str(),
+                ));
                 let again = again.unwrap_or_else(|d| panic!("{name}: {}", render(&d)));
                 naiad_ir::verify(&again).unwrap_or_else(|d| panic!("{name}: {}", render(&d)));
                 assert_eq!(again.to_string(), ir, "{name}: the text does not round-trip");
@@ -169,7 +177,8 @@ fn diag() {
             Ok(host) => {
                 for (name, signature) in signatures(&text) {
                     let kernel = host.kernel(&name).unwrap_or_else(|| panic!("no kernel `{name}`"));
-                    match specs(&host, kernel, &signature).and_then(|s| compile(&host, kernel, &s)) {
+                    match specs(&host, kernel, &signature).and_then(|s| compile(&host, kernel, &s))
+                    {
                         Ok(_) => panic!("{name} compiles"),
                         Err(d) => out += &(render(&d) + "\n\n"),
                     }

@@ -119,7 +119,7 @@ impl<D: Dialect> Printer<'_, D> {
 }
 
 /// Parses one function. The result is not verified.
-pub fn parse<D: Dialect>(source: &Arc<Source>) -> Result<Function<D>, Diagnostic> {
+pub fn parse<D: Dialect>(source: &Arc<Source>) -> Result<Function<D>, Box<Diagnostic>> {
     let mut parser = Parser::<D> {
         source,
         at: 0,
@@ -142,12 +142,12 @@ struct Parser<'a, D: Dialect> {
     depth: usize,
 }
 
-type Parsed<T> = Result<T, Diagnostic>;
+type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 impl<D: Dialect> Parser<'_, D> {
     fn error<T>(&self, start: usize, message: impl Into<String>) -> Parsed<T> {
         let place = Place::new(self.source.clone(), start..self.at.max(start));
-        Err(Diagnostic::new(Id::IrSyntax, message).primary(place, ""))
+        Err(Box::new(Diagnostic::new(Id::IrSyntax, message).primary(place, "")))
     }
 
     fn function(&mut self) -> Parsed<()> {

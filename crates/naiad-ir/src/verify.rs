@@ -13,7 +13,7 @@ use crate::op::{Dialect, OpInfo};
 use naiad_diag::{Diagnostic, Id};
 
 /// The first rule that is broken, as a report of a fault of ours.
-pub fn verify<D: Dialect>(func: &Function<D>) -> Result<(), Diagnostic> {
+pub fn verify<D: Dialect>(func: &Function<D>) -> Result<(), Box<Diagnostic>> {
     let mut v = Verifier {
         func,
         defined: vec![false; func.num_values()],
@@ -21,11 +21,12 @@ pub fn verify<D: Dialect>(func: &Function<D>) -> Result<(), Diagnostic> {
         block_seen: vec![false; func.num_blocks()],
     };
     v.block(func.entry()).map_err(|(inst, message)| {
-        let diagnostic = Diagnostic::new(Id::Internal, format!("broken IR in `{}`: {message}", func.name));
-        match inst {
+        let diagnostic =
+            Diagnostic::new(Id::Internal, format!("broken IR in `{}`: {message}", func.name));
+        Box::new(match inst {
             Some(inst) => diagnostic.primary_at(&func.places, func.loc(inst), ""),
             None => diagnostic,
-        }
+        })
     })
 }
 
@@ -56,15 +57,18 @@ impl<D: Dialect> Verifier<'_, D> {
             for region in regions {
                 self.block(region)?;
             }
-            func.op(inst).infer(func).and_then(|types| {
-                let have: Vec<D::Type> = func.results(inst).iter().map(|&r| func.ty(r)).collect();
-                if types.as_slice() == have.as_slice() {
-                    D::verify_op(func, func.op(inst))
-                } else {
-                    Err(format!("results have types {have:?}, should have {types:?}"))
-                }
-            })
-            .map_err(|m| (Some(inst), format!("{}: {m}", func.op(inst).name())))?;
+            func.op(inst)
+                .infer(func)
+                .and_then(|types| {
+                    let have: Vec<D::Type> =
+                        func.results(inst).iter().map(|&r| func.ty(r)).collect();
+                    if types.as_slice() == have.as_slice() {
+                        D::verify_op(func, func.op(inst))
+                    } else {
+                        Err(format!("results have types {have:?}, should have {types:?}"))
+                    }
+                })
+                .map_err(|m| (Some(inst), format!("{}: {m}", func.op(inst).name())))?;
             for &result in func.results(inst) {
                 self.defined[result.index()] = true;
             }

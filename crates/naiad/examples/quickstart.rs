@@ -14,14 +14,16 @@ fn main() -> naiad::Result<()> {
     let mut y = vec![0.0f32; x.len()];
     let block = 256;
     let grid = (x.len().div_ceil(block),);
-    gelu.launch(grid, args![&x, &mut y, x.len(), BLOCK = block])?;
+    gelu.launch(grid, args![&x, &mut y, x.len(), 1, 1, BLOCK = block])?;
     print(&x, &y);
 
-    // A mistake is an error with the kernel's line, here by the tensor's own extent.
-    let mut short = vec![0.0f32; 990];
+    // A mistake is an error with the kernel's line: here every second element is to be written, and
+    // under the checker nothing else may be.
+    let every_second = SliceView::of_mut(&mut y).shape(&[500]).strides(&[2]);
     let checked = Device::cpu().checked(true);
-    let wrong = args![&x, SliceView::of_mut(&mut short), x.len(), BLOCK = block];
-    if let Err(error) = gelu.launch_on(&checked, grid, wrong) {
+    if let Err(error) =
+        gelu.launch_on(&checked, (2,), args![&x, every_second, 500, 1, 1, BLOCK = block])
+    {
         print_error(&error);
     }
     Ok(())
@@ -36,5 +38,5 @@ fn print(x: &[f32], y: &[f32]) {
 
 #[expect(clippy::print_stdout, reason = "an example shows its result")]
 fn print_error(error: &naiad::Error) {
-    println!("\nand with an output that is too short:\n\n{error}");
+    println!("\nand with the stride of the output forgotten:\n\n{error}");
 }

@@ -6,7 +6,7 @@
 //! let gelu = module.kernel("gelu_kernel")?;
 //! let x = vec![1.0f32; 1000];
 //! let mut y = vec![0.0f32; 1000];
-//! gelu.launch((4,), naiad::args![&x, &mut y, x.len(), BLOCK = 256])?;
+//! gelu.launch((4,), naiad::args![&x, &mut y, x.len(), 1, 1, BLOCK = 256])?;
 //! # Ok(()) }
 //! ```
 //!

@@ -236,7 +236,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_explained() {
         let s = signature("x_ptr n BLOCK_SIZE!");
-        let cases: [(&[i32], &[(&str, i32)], &str); 7] = [
+        type Case = (&'static [i32], &'static [(&'static str, i32)], &'static str);
+        let cases: [Case; 7] = [
             (&[1, 2, 3, 4], &[], "`k` takes 3 arguments, but 4 were given by position"),
             (&[1], &[], "arguments `n`, `BLOCK_SIZE` are missing in the launch of `k`"),
             (&[1, 2], &[], "by keyword: `BLOCK_SIZE=...`"),

@@ -46,7 +46,9 @@ fn tensor(elem: Scalar) -> Value {
 #[test]
 fn types_follow_values_and_annotations() {
     let none = || Value::Host(HostValue::None);
-    let cases: Vec<(Option<&str>, bool, Value, &str, Vec<u64>)> = vec![
+    // Annotation, whether specialized, value; specialization and run-time images wanted.
+    type Case = (Option<&'static str>, bool, Value, &'static str, Vec<u64>);
+    let cases: Vec<Case> = vec![
         (None, true, Value::from(7), "i32", vec![7]),
         (None, true, Value::from(-1), "i32", vec![0xffff_ffff]),
         (None, true, Value::from(1), "constexpr Int(1)", vec![]),

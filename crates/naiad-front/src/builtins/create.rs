@@ -53,7 +53,12 @@ pub fn full(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
             let (v, _) = l.number_tile(value)?;
             if !l.ty(v).is_scalar() {
                 let what = type_name(l.ty(v));
-                return Err(l.error(Id::BadArgument, format!("`tl.full` wants a scalar value, not {what}"), value.range, ""));
+                return Err(l.error(
+                    Id::BadArgument,
+                    format!("`tl.full` wants a scalar value, not {what}"),
+                    value.range,
+                    "",
+                ));
             }
             l.b.cast(v, dtype)?
         }
@@ -80,27 +85,46 @@ pub fn to_tensor(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 pub fn pointer_type(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let pointee = l.scalar_type(a.need(0))?;
     let is_const = l.const_bool(a.opt(2), false)?;
-    Ok(Val::DType(Type { elem: Elem::Pointer(Pointer { pointee, is_const }), shape: Shape::SCALAR }))
+    Ok(Val::DType(Type {
+        elem: Elem::Pointer(Pointer { pointee, is_const }),
+        shape: Shape::SCALAR,
+    }))
 }
 
 /// `tl.cast` and `.to`. On a constexpr too: an argument that happened to be 1 is one.
 pub fn cast(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let src = l.tensor(a.need(0))?;
     let to = l.elem_type(a.need(1))?;
-    let rounding = l.option(a.opt(2), "rounding mode", None, |w| Some(Rounding::from_name(w)).filter(Option::is_some), &["rtne", "rtz"])?;
+    let rounding = l.option(
+        a.opt(2),
+        "rounding mode",
+        None,
+        |w| Some(Rounding::from_name(w)).filter(Option::is_some),
+        &["rtne", "rtz"],
+    )?;
     let bitcast = l.const_bool(a.opt(3), false)?;
     let ty = l.ty(src);
     match (ty.elem, to) {
-        (Elem::Scalar(from), Elem::Scalar(to)) if !bitcast => cast_numbers(l, a, src, from, to, rounding),
+        (Elem::Scalar(from), Elem::Scalar(to)) if !bitcast => {
+            cast_numbers(l, a, src, from, to, rounding)
+        }
         (Elem::Scalar(from), Elem::Scalar(to)) => {
             if from.bits() != to.bits() {
-                let message = format!("Cannot bitcast {} to {}: {} and {} bits", from.triton_name(), to.triton_name(), from.bits(), to.bits());
+                let message = format!(
+                    "Cannot bitcast {} to {}: {} and {} bits",
+                    from.triton_name(),
+                    to.triton_name(),
+                    from.bits(),
+                    to.bits()
+                );
                 return Err(l.error(Id::TypeMismatch, message, a.range, ""));
             }
             Ok(Val::Tensor(bits(l, src, Elem::Scalar(to))?))
         }
         (Elem::Pointer(_), Elem::Pointer(_)) => Ok(Val::Tensor(bits(l, src, to)?)),
-        (Elem::Pointer(_), Elem::Scalar(s)) if s.is_int() && s.bits() == 64 => Ok(Val::Tensor(bits(l, src, to)?)),
+        (Elem::Pointer(_), Elem::Scalar(s)) if s.is_int() && s.bits() == 64 => {
+            Ok(Val::Tensor(bits(l, src, to)?))
+        }
         (Elem::Pointer(_), Elem::Scalar(Scalar::I1)) => {
             let address = bits(l, src, Elem::Scalar(Scalar::I64))?;
             Ok(Val::Tensor(l.nonzero(address)?))
@@ -111,8 +135,11 @@ pub fn cast(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         }
         _ => {
             let (from, to) = (type_name(ty), type_name(Type { elem: to, shape: Shape::SCALAR }));
-            let e = l.error(Id::TypeMismatch, format!("{from} cannot be cast to {to}"), a.range, "");
-            Err(Box::new((*e).help("a pointer casts to `tl.int64`, `tl.uint64` and other pointer types")))
+            let e =
+                l.error(Id::TypeMismatch, format!("{from} cannot be cast to {to}"), a.range, "");
+            Err(Box::new(
+                (*e).help("a pointer casts to `tl.int64`, `tl.uint64` and other pointer types"),
+            ))
         }
     }
 }
@@ -121,9 +148,20 @@ fn bits(l: &mut Lower<'_>, src: Value, to: Elem) -> Result<Value> {
     if l.ty(src).elem == to { Ok(src) } else { Ok(l.b.op(TileOp::Bitcast { src, to })?) }
 }
 
-fn cast_numbers(l: &mut Lower<'_>, a: &Args, src: Value, from: Scalar, to: Scalar, rounding: Option<Rounding>) -> Result<Val> {
+fn cast_numbers(
+    l: &mut Lower<'_>,
+    a: &Args,
+    src: Value,
+    from: Scalar,
+    to: Scalar,
+    rounding: Option<Rounding>,
+) -> Result<Val> {
     if rounding.is_some() && !(from.is_float() && to.is_float() && to.bits() < from.bits()) {
-        let message = format!("a rounding mode is for narrowing floats, not for {} to {}", from.triton_name(), to.triton_name());
+        let message = format!(
+            "a rounding mode is for narrowing floats, not for {} to {}",
+            from.triton_name(),
+            to.triton_name()
+        );
         return Err(rounding_error(l, a.opt(2).unwrap_or(a.need(1)), message));
     }
     if (from.is_fp8() && to.is_int() && !to.is_bool()) || (from.is_int() && to.is_fp8()) {

@@ -4,8 +4,8 @@ use crate::lower::{Args, Lower};
 use crate::source::Result;
 use crate::value::Val;
 use naiad_diag::Id;
-use naiad_ir::tile::{Precision, TileOp};
 use naiad_ir::Scalar;
+use naiad_ir::tile::{Precision, TileOp};
 
 pub fn dot(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (xo, yo) = (a.need(0).clone(), a.need(1).clone());
@@ -14,7 +14,9 @@ pub fn dot(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (shx, shy) = (l.ty(x).shape, l.ty(y).shape);
     let rank = shx.rank();
     if rank < 2 || rank != shy.rank() {
-        let message = format!("`tl.dot` wants two tiles of one rank of at least 2, not shapes {shx} and {shy}");
+        let message = format!(
+            "`tl.dot` wants two tiles of one rank of at least 2, not shapes {shx} and {shy}"
+        );
         return Err(l.error(Id::ShapeMismatch, message, a.range, ""));
     }
     if let Some(axis) = (0..rank - 2).find(|&i| shx.dim(i) != shy.dim(i)) {
@@ -22,18 +24,27 @@ pub fn dot(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     }
     let (k, k2) = (shx.dim(rank - 1), shy.dim(rank - 2));
     if k != k2 {
-        let message = format!("the inner extents of `tl.dot` differ: {shx} has {k} columns, {shy} has {k2} rows");
+        let message = format!(
+            "the inner extents of `tl.dot` differ: {shx} has {k} columns, {shy} has {k2} rows"
+        );
         let (lx, ly) = (l.place(xo.range), l.place(yo.range));
         let mut d = *l.error(Id::ShapeMismatch, message, a.range, "");
         for (o, place, shape) in [(&xo, lx, shx), (&yo, ly, shy)] {
             let name = place.text().to_string();
             d = d.secondary(place, format!("shape {shape}"));
             if let Some(binding) = l.frame().env.get(name.as_str()) {
-                d = d.secondary(binding.place.clone(), format!("`{name}` gets its shape {shape} here"));
+                d = d.secondary(
+                    binding.place.clone(),
+                    format!("`{name}` gets its shape {shape} here"),
+                );
             }
             let _ = o;
         }
-        return Err(Box::new(if shy.dim(rank - 1) == k { d.help("transpose the second operand: `tl.dot(a, tl.trans(b))` or `b.T`") } else { d }));
+        return Err(Box::new(if shy.dim(rank - 1) == k {
+            d.help("transpose the second operand: `tl.dot(a, tl.trans(b))` or `b.T`")
+        } else {
+            d
+        }));
     }
     let acc = match a.opt(2) {
         Some(o) => Some((l.tensor(o)?, o.clone())),
@@ -49,11 +60,21 @@ pub fn dot(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let acc = match acc {
         None => None,
         Some((v, o)) => {
-            let want = l.ty(x).with_elem(out).with_shape(shx.with_dim(rank - 1, shy.dim(rank - 1)).map_err(|e| l.bad_shape(e, a.range))?);
+            let want = l.ty(x).with_elem(out).with_shape(
+                shx.with_dim(rank - 1, shy.dim(rank - 1)).map_err(|e| l.bad_shape(e, a.range))?,
+            );
             if l.ty(v) != want {
-                let (have, want) = (crate::value::type_name(l.ty(v)), crate::value::type_name(want));
-                let e = l.error(Id::TypeMismatch, format!("the accumulator is {have}, the product {want}"), o.range, "");
-                return Err(Box::new((*e).help("start it with `tl.zeros` of the product's shape and type")));
+                let (have, want) =
+                    (crate::value::type_name(l.ty(v)), crate::value::type_name(want));
+                let e = l.error(
+                    Id::TypeMismatch,
+                    format!("the accumulator is {have}, the product {want}"),
+                    o.range,
+                    "",
+                );
+                return Err(Box::new(
+                    (*e).help("start it with `tl.zeros` of the product's shape and type"),
+                ));
             }
             Some(v)
         }
@@ -69,14 +90,25 @@ fn operand_types(l: &mut Lower<'_>, a: &Args, sx: Scalar, sy: Scalar) -> Result<
     if takes(sx) && takes(sy) && (sx == sy || (sx.is_fp8() && sy.is_fp8())) {
         return Ok(());
     }
-    let message = format!("`tl.dot` is not defined between {} and {}", sx.triton_name(), sy.triton_name());
+    let message =
+        format!("`tl.dot` is not defined between {} and {}", sx.triton_name(), sy.triton_name());
     let e = l.error(Id::TypeMismatch, message, a.range, "");
-    let help = if sx == sy { "it takes int8, fp8, float16, bfloat16, float32 and float64" } else { "cast one operand: both must have the same type" };
+    let help = if sx == sy {
+        "it takes int8, fp8, float16, bfloat16, float32 and float64"
+    } else {
+        "cast one operand: both must have the same type"
+    };
     Err(Box::new((*e).help(help)))
 }
 
 /// int8 gives int32; fp32 and bf16 fp32; fp16 and fp8 what is asked for, fp16 or fp32.
-fn result_type(l: &mut Lower<'_>, a: &Args, operand: Scalar, asked: Option<Scalar>, acc: Option<Scalar>) -> Result<Scalar> {
+fn result_type(
+    l: &mut Lower<'_>,
+    a: &Args,
+    operand: Scalar,
+    asked: Option<Scalar>,
+    acc: Option<Scalar>,
+) -> Result<Scalar> {
     let natural = match operand {
         Scalar::I8 => Scalar::I32,
         Scalar::F64 => Scalar::F64,
@@ -90,22 +122,32 @@ fn result_type(l: &mut Lower<'_>, a: &Args, operand: Scalar, asked: Option<Scala
         // Kernels name fp32 for every type; the product of integers and of fp64 stays what it is.
         Some(Scalar::F32) => Ok(natural),
         Some(s) => {
-            let message = format!("a product of {} does not give {}", operand.triton_name(), s.triton_name());
+            let message =
+                format!("a product of {} does not give {}", operand.triton_name(), s.triton_name());
             let e = l.error(Id::TypeMismatch, message, a.range, "");
-            Err(Box::new((*e).help(format!("take `out_dtype=tl.{}` and cast the result", natural.triton_name()))))
+            Err(Box::new((*e).help(format!(
+                "take `out_dtype=tl.{}` and cast the result",
+                natural.triton_name()
+            ))))
         }
     }
 }
 
 fn precision(l: &mut Lower<'_>, a: &Args) -> Result<Precision> {
     let names: Vec<&str> = Precision::ALL.iter().map(|p| p.name()).collect();
-    let given = l.option(a.opt(3), "input precision", None, |w| Precision::from_name(w).map(Some), &names)?;
+    let given =
+        l.option(a.opt(3), "input precision", None, |w| Precision::from_name(w).map(Some), &names)?;
     let allow = match a.opt(4) {
         Some(o) => Some(l.const_bool(Some(&o.clone()), true)?),
         None => None,
     };
     match (given, allow) {
-        (Some(_), Some(_)) => Err(l.error(Id::BadCall, "`input_precision` and `allow_tf32` say the same: give one of them", a.range, "")),
+        (Some(_), Some(_)) => Err(l.error(
+            Id::BadCall,
+            "`input_precision` and `allow_tf32` say the same: give one of them",
+            a.range,
+            "",
+        )),
         (Some(p), None) => Ok(p),
         (None, Some(false)) => Ok(Precision::Ieee),
         (None, Some(true) | None) => Ok(Precision::Tf32),

@@ -26,6 +26,8 @@ fn holds(word: &str, ty: Type) -> bool {
         ("standard_floating", Elem::Scalar(s)) => s.is_float() && !s.is_fp8(),
         ("fp8", Elem::Scalar(s)) => s.is_fp8(),
         // `is_int32`, `is_fp16`, `is_bf16`: the name of one type.
-        (name, Elem::Scalar(s)) => Scalar::from_triton_name(name).or(Scalar::from_name(name)) == Some(s),
+        (name, Elem::Scalar(s)) => {
+            Scalar::from_triton_name(name).or(Scalar::from_name(name)) == Some(s)
+        }
     }
 }

@@ -24,7 +24,12 @@ pub fn unary(l: &mut Lower<'_>, f: UnaryFn, a: &Args) -> Result<Val> {
         Elem::Scalar(Scalar::F64) if f != UnaryFn::SqrtRn => {}
         _ => {
             let (name, what) = (a.entry.display_name(), type_name(l.ty(x)));
-            let e = l.error(Id::TypeMismatch, format!("`{name}` wants float32 or float64, not {what}"), o.range, format!("this is {what}"));
+            let e = l.error(
+                Id::TypeMismatch,
+                format!("`{name}` wants float32 or float64, not {what}"),
+                o.range,
+                format!("this is {what}"),
+            );
             return Err(Box::new((*e).help("cast it first: `.to(tl.float32)`")));
         }
     }
@@ -45,12 +50,18 @@ pub fn where_(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let cond = l.tensor(&co)?;
     let cond = l.nonzero(cond)?;
     let (xo, yo) = (a.need(1).clone(), a.need(2).clone());
-    let pointers = |l: &Lower<'_>, o: &Operand| matches!(o.val, Val::Tensor(v) if l.ty(v).is_pointer());
+    let pointers =
+        |l: &Lower<'_>, o: &Operand| matches!(o.val, Val::Tensor(v) if l.ty(v).is_pointer());
     let (x, y) = if pointers(l, &xo) || pointers(l, &yo) {
         let (x, y) = (l.tensor(&xo)?, l.tensor(&yo)?);
         if l.ty(x).elem != l.ty(y).elem {
             let (tx, ty) = (type_name(l.ty(x)), type_name(l.ty(y)));
-            return Err(l.error(Id::TypeMismatch, format!("`tl.where` cannot choose between {tx} and {ty}"), a.range, ""));
+            return Err(l.error(
+                Id::TypeMismatch,
+                format!("`tl.where` cannot choose between {tx} and {ty}"),
+                a.range,
+                "",
+            ));
         }
         l.broadcast_pair("where", (x, &xo), (y, &yo), a.range)?
     } else {
@@ -63,11 +74,17 @@ pub fn where_(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 }
 
 fn propagates(l: &mut Lower<'_>, o: Option<&Operand>) -> Result<bool> {
-    l.option(o, "NaN policy", false, |w| match w {
-        "all" => Some(true),
-        "none" => Some(false),
-        _ => None,
-    }, &["none", "all"])
+    l.option(
+        o,
+        "NaN policy",
+        false,
+        |w| match w {
+            "all" => Some(true),
+            "none" => Some(false),
+            _ => None,
+        },
+        &["none", "all"],
+    )
 }
 
 fn extremum(l: &mut Lower<'_>, a: &Args, plain: BinaryFn, nan: BinaryFn) -> Result<Val> {
@@ -97,7 +114,8 @@ fn three(l: &mut Lower<'_>, a: &Args) -> Result<([Value; 3], Scalar)> {
     // The third joins whatever the first two became; a literal among them has adopted already.
     let joined = Operand::new(Val::Tensor(l.adopt(&x, first, a.range)?), x.range);
     let s = l.common_type(what, false, &joined, &z, a.range)?;
-    let (vx, vy, vz) = (l.adopt(&x, s, a.range)?, l.adopt(&y, s, a.range)?, l.adopt(&z, s, a.range)?);
+    let (vx, vy, vz) =
+        (l.adopt(&x, s, a.range)?, l.adopt(&y, s, a.range)?, l.adopt(&z, s, a.range)?);
     let (vx, vy) = l.broadcast_pair(what, (vx, &x), (vy, &y), a.range)?;
     let (vx, vz) = l.broadcast_pair(what, (vx, &x), (vz, &z), a.range)?;
     let shape = l.ty(vx).shape;
@@ -118,7 +136,12 @@ pub fn clamp(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 pub fn fma(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let ([x, y, z], s) = three(l, a)?;
     if !s.is_float() {
-        return Err(l.error(Id::TypeMismatch, format!("`tl.fma` wants floats, not {}", s.triton_name()), a.range, ""));
+        return Err(l.error(
+            Id::TypeMismatch,
+            format!("`tl.fma` wants floats, not {}", s.triton_name()),
+            a.range,
+            "",
+        ));
     }
     Ok(Val::Tensor(l.b.op(TileOp::Ternary { f: TernaryFn::Fma, a: x, b: y, c: z })?))
 }
@@ -153,7 +176,12 @@ pub fn div_rn(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 fn float_div(l: &mut Lower<'_>, a: &Args, x: Value, y: Value) -> Result<Val> {
     if !l.ty(x).elem.scalar().is_some_and(Scalar::is_float) {
         let (name, what) = (a.entry.display_name(), type_name(l.ty(x)));
-        return Err(l.error(Id::TypeMismatch, format!("`{name}` wants floats, not {what}"), a.range, ""));
+        return Err(l.error(
+            Id::TypeMismatch,
+            format!("`{name}` wants floats, not {what}"),
+            a.range,
+            "",
+        ));
     }
     Ok(Val::Tensor(l.b.binary(BinaryFn::Div, x, y)?))
 }
@@ -161,10 +189,17 @@ fn float_div(l: &mut Lower<'_>, a: &Args, x: Value, y: Value) -> Result<Val> {
 pub fn umulhi(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (x, y) = l.promoted("umulhi", false, a.need(0), a.need(1), a.range)?;
     match l.ty(x).elem {
-        Elem::Scalar(s) if s.is_int() && s.bits() >= 32 => Ok(Val::Tensor(l.b.binary(BinaryFn::Umulhi, x, y)?)),
+        Elem::Scalar(s) if s.is_int() && s.bits() >= 32 => {
+            Ok(Val::Tensor(l.b.binary(BinaryFn::Umulhi, x, y)?))
+        }
         _ => {
             let what = type_name(l.ty(x));
-            Err(l.error(Id::TypeMismatch, format!("`tl.umulhi` wants integers of 32 or 64 bits, not {what}"), a.range, ""))
+            Err(l.error(
+                Id::TypeMismatch,
+                format!("`tl.umulhi` wants integers of 32 or 64 bits, not {what}"),
+                a.range,
+                "",
+            ))
         }
     }
 }
@@ -183,7 +218,12 @@ pub fn sigmoid(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         let (x, s) = l.number_tile(a.need(0))?;
         if !matches!(s, Scalar::F32 | Scalar::F64) {
             let range = a.need(0).range;
-            let e = l.error(Id::TypeMismatch, format!("`tl.sigmoid` wants float32 or float64, not {}", s.triton_name()), range, "");
+            let e = l.error(
+                Id::TypeMismatch,
+                format!("`tl.sigmoid` wants float32 or float64, not {}", s.triton_name()),
+                range,
+                "",
+            );
             return Err(Box::new((*e).help("cast it first: `.to(tl.float32)`")));
         }
         let minus = l.b.unary(UnaryFn::Neg, x)?;
@@ -248,7 +288,12 @@ pub fn host_cdiv(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let help = "use `tl.cdiv` for run-time values";
     for o in [a.need(0).clone(), a.need(1).clone()] {
         if let Val::Tensor(_) = o.val {
-            let e = l.error(Id::NotConstexpr, "`triton.cdiv` works on compile-time values only", o.range, "known only at run time");
+            let e = l.error(
+                Id::NotConstexpr,
+                "`triton.cdiv` works on compile-time values only",
+                o.range,
+                "known only at run time",
+            );
             return Err(Box::new((*e).help(help)));
         }
     }
@@ -257,7 +302,9 @@ pub fn host_cdiv(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 
 pub fn next_power_of_2(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let n = l.const_int(a.need(0), "the argument of `triton.next_power_of_2`")?;
-    let rounded = u128::try_from(n).ok().and_then(|n| if n == 0 { Some(0) } else { n.checked_next_power_of_two() });
+    let rounded = u128::try_from(n)
+        .ok()
+        .and_then(|n| if n == 0 { Some(0) } else { n.checked_next_power_of_two() });
     let rounded = rounded.and_then(|r| i128::try_from(r).ok());
     Ok(Val::Const(Const::Int(rounded.unwrap_or(0))))
 }

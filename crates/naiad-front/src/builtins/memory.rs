@@ -4,7 +4,9 @@ use crate::lower::{Args, Lower, Operand};
 use crate::source::Result;
 use crate::value::{Val, type_name};
 use naiad_diag::{Diagnostic, Id};
-use naiad_ir::tile::{AtomicOp, CacheModifier, Eviction, MemHints, Scope, Sem, TileOp, broadcast_shapes};
+use naiad_ir::tile::{
+    AtomicOp, CacheModifier, Eviction, MemHints, Scope, Sem, TileOp, broadcast_shapes,
+};
 use naiad_ir::{Elem, Pointer, Scalar, Shape, Type, Value};
 
 fn pointer(l: &mut Lower<'_>, o: &Operand) -> Result<(Value, Pointer)> {
@@ -16,14 +18,21 @@ fn pointer(l: &mut Lower<'_>, o: &Operand) -> Result<(Value, Pointer)> {
     let what = l.describe(&o.val);
     let e = l.error(Id::BadArgument, format!("a pointer is wanted here, not {what}"), o.range, "");
     let help = match o.val {
-        Val::Tensor(_) => "add the offset to a pointer argument: `ptr + offsets`; was the argument passed as a number instead of an array?",
+        Val::Tensor(_) => {
+            "add the offset to a pointer argument: `ptr + offsets`; was the argument passed as a number instead of an array?"
+        }
         _ => "pass the array to the kernel and add offsets to its pointer",
     };
     Err(Box::new((*e).help(help)))
 }
 
 /// The mask at `shape`; a constexpr mask too. Other integers than i1 are refused.
-fn mask(l: &mut Lower<'_>, o: Option<&Operand>, ptr: &Operand, shape: Shape) -> Result<Option<Value>> {
+fn mask(
+    l: &mut Lower<'_>,
+    o: Option<&Operand>,
+    ptr: &Operand,
+    shape: Shape,
+) -> Result<Option<Value>> {
     let Some(o) = o else { return Ok(None) };
     let v = match &o.val {
         Val::Const(c) if c.as_number().is_some() => l.literal(c, Scalar::I1)?,
@@ -31,14 +40,26 @@ fn mask(l: &mut Lower<'_>, o: Option<&Operand>, ptr: &Operand, shape: Shape) -> 
     };
     if l.ty(v).elem != Elem::Scalar(Scalar::I1) {
         let what = type_name(l.ty(v));
-        let e = l.error(Id::TypeMismatch, format!("a mask must be boolean (int1), not {what}"), o.range, "");
+        let e = l.error(
+            Id::TypeMismatch,
+            format!("a mask must be boolean (int1), not {what}"),
+            o.range,
+            "",
+        );
         return Err(Box::new((*e).help("compare: `offsets < n`, or `x != 0`")));
     }
     Ok(Some(fit(l, "mask", v, o, ptr, shape)?))
 }
 
 /// Broadcasts what goes with a pointer to the pointer's shape.
-fn fit(l: &mut Lower<'_>, what: &str, v: Value, o: &Operand, ptr: &Operand, shape: Shape) -> Result<Value> {
+fn fit(
+    l: &mut Lower<'_>,
+    what: &str,
+    v: Value,
+    o: &Operand,
+    ptr: &Operand,
+    shape: Shape,
+) -> Result<Value> {
     let own = l.ty(v).shape;
     if broadcast_shapes(own, shape) == Ok(shape) {
         return Ok(l.b.broadcast_to(v, shape)?);
@@ -46,7 +67,14 @@ fn fit(l: &mut Lower<'_>, what: &str, v: Value, o: &Operand, ptr: &Operand, shap
     Err(pointer_shape(l, what, o, own, ptr, shape))
 }
 
-fn pointer_shape(l: &mut Lower<'_>, what: &str, o: &Operand, own: Shape, ptr: &Operand, shape: Shape) -> Box<Diagnostic> {
+fn pointer_shape(
+    l: &mut Lower<'_>,
+    what: &str,
+    o: &Operand,
+    own: Shape,
+    ptr: &Operand,
+    shape: Shape,
+) -> Box<Diagnostic> {
     let message = format!("the {what} has shape {own}, the pointer {shape}");
     let mut d = *l.error(Id::PointerShape, message, o.range, format!("shape {own}"));
     let place = l.place(ptr.range);
@@ -66,12 +94,20 @@ fn pointer_shape(l: &mut Lower<'_>, what: &str, o: &Operand, own: Shape, ptr: &O
     Box::new(d.help(format!("the {what} is broadcast to the pointer's shape: give the pointer all axes, for example `ptr + rows[:, None] * stride + cols[None, :]`")))
 }
 
-fn cache_hints(l: &mut Lower<'_>, cache: Option<&Operand>, evict: Option<&Operand>, volatile: bool) -> Result<MemHints> {
+fn cache_hints(
+    l: &mut Lower<'_>,
+    cache: Option<&Operand>,
+    evict: Option<&Operand>,
+    volatile: bool,
+) -> Result<MemHints> {
     let caches: Vec<&str> = CacheModifier::ALL.iter().map(|c| c.name()).collect();
     let evictions: Vec<&str> = Eviction::ALL.iter().map(|e| e.name()).collect();
-    let find = |w: &str| CacheModifier::from_name(w).or_else(|| CacheModifier::from_name(&format!(".{w}")));
+    let find = |w: &str| {
+        CacheModifier::from_name(w).or_else(|| CacheModifier::from_name(&format!(".{w}")))
+    };
     let cache = l.option(cache, "cache modifier", CacheModifier::None, find, &caches)?;
-    let evict = l.option(evict, "eviction policy", Eviction::None, Eviction::from_name, &evictions)?;
+    let evict =
+        l.option(evict, "eviction policy", Eviction::None, Eviction::from_name, &evictions)?;
     Ok(MemHints { cache, evict, volatile })
 }
 
@@ -95,7 +131,12 @@ pub fn load(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let hints = cache_hints(l, a.opt(5), a.opt(6), volatile)?;
     if let (None, Some(other)) = (a.opt(1), a.opt(2)) {
         let range = other.range;
-        let e = l.error(Id::BadArgument, "`other` is given without a mask", range, "it would never be used");
+        let e = l.error(
+            Id::BadArgument,
+            "`other` is given without a mask",
+            range,
+            "it would never be used",
+        );
         return Err(Box::new((*e).help("pass `mask=` too, or leave `other` out")));
     }
     // Unlike a store's, a load's tile of pointers broadcasts up to the mask.
@@ -131,7 +172,12 @@ fn value(l: &mut Lower<'_>, o: &Operand, pointee: Scalar) -> Result<Value> {
                 let v = l.literal(c, natural)?;
                 Ok(l.b.cast(v, pointee)?)
             }
-            None => Err(l.error(Id::LiteralRange, format!("the literal {c} is out of range: it has more than 64 bits"), o.range, "")),
+            None => Err(l.error(
+                Id::LiteralRange,
+                format!("the literal {c} is out of range: it has more than 64 bits"),
+                o.range,
+                "",
+            )),
         };
     }
     let v = l.tensor(o)?;
@@ -149,7 +195,12 @@ fn writable(l: &mut Lower<'_>, o: &Operand, p: Pointer) -> Result<()> {
     if !p.is_const {
         return Ok(());
     }
-    let e = l.error(Id::ConstStore, "this pointer is to const: nothing can be stored through it", o.range, "");
+    let e = l.error(
+        Id::ConstStore,
+        "this pointer is to const: nothing can be stored through it",
+        o.range,
+        "",
+    );
     Err(Box::new((*e).help("take `tl.const` off the parameter's annotation")))
 }
 
@@ -167,7 +218,11 @@ pub fn store(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     Ok(Val::NONE)
 }
 
-fn order(l: &mut Lower<'_>, sem: Option<&Operand>, scope: Option<&Operand>) -> Result<(Sem, Scope)> {
+fn order(
+    l: &mut Lower<'_>,
+    sem: Option<&Operand>,
+    scope: Option<&Operand>,
+) -> Result<(Sem, Scope)> {
     let sems: Vec<&str> = Sem::ALL.iter().map(|s| s.name()).collect();
     let scopes: Vec<&str> = Scope::ALL.iter().map(|s| s.name()).collect();
     Ok((
@@ -192,7 +247,9 @@ pub fn atomic_rmw(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     if !fits {
         let message = format!("`tl.{}` is not defined for {}", a.entry.path, s.triton_name());
         let e = l.error(Id::TypeMismatch, message, po.range, "");
-        return Err(Box::new((*e).help("atomics work on 32-bit and 64-bit elements; `atomic_add` also on float16 and bfloat16")));
+        return Err(Box::new((*e).help(
+            "atomics work on 32-bit and 64-bit elements; `atomic_add` also on float16 and bfloat16",
+        )));
     }
     let shape = l.ty(ptr).shape;
     let raw = value(l, a.need(1), s)?;
@@ -209,7 +266,12 @@ pub fn atomic_cas(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (sem, scope) = order(l, a.opt(3), a.opt(4))?;
     if p.pointee.bits() < 16 {
         let message = format!("`tl.atomic_cas` is not defined for {}", p.pointee.triton_name());
-        return Err(l.error(Id::TypeMismatch, message, po.range, "elements of 16, 32 or 64 bits are possible"));
+        return Err(l.error(
+            Id::TypeMismatch,
+            message,
+            po.range,
+            "elements of 16, 32 or 64 bits are possible",
+        ));
     }
     let want: Type = l.ty(ptr).with_elem(p.pointee);
     let mut operands = [ptr; 2];
@@ -224,7 +286,9 @@ pub fn atomic_cas(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         };
         if l.ty(v) != want {
             let (have, want) = (type_name(l.ty(v)), type_name(want));
-            let message = format!("`tl.atomic_cas` wants {want} here, not {have}: it neither casts nor broadcasts");
+            let message = format!(
+                "`tl.atomic_cas` wants {want} here, not {have}: it neither casts nor broadcasts"
+            );
             return Err(l.error(Id::TypeMismatch, message, o.range, ""));
         }
         *out = v;

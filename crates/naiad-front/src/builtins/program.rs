@@ -30,7 +30,12 @@ pub fn constexpr(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let o = a.need(0);
     if let Val::Tensor(_) = o.val {
         let what = l.describe(&o.val);
-        return Err(l.error(Id::NotConstexpr, "a run-time value cannot become a constexpr", o.range, format!("this is {what}")));
+        return Err(l.error(
+            Id::NotConstexpr,
+            "a run-time value cannot become a constexpr",
+            o.range,
+            format!("this is {what}"),
+        ));
     }
     Ok(o.val.clone())
 }
@@ -81,7 +86,12 @@ pub fn static_assert(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let o = a.need(0);
     let Val::Const(c) = &o.val else {
         let what = l.describe(&o.val);
-        let e = l.error(Id::NotConstexpr, "`tl.static_assert` wants a condition known at compile time", o.range, format!("this is {what}"));
+        let e = l.error(
+            Id::NotConstexpr,
+            "`tl.static_assert` wants a condition known at compile time",
+            o.range,
+            format!("this is {what}"),
+        );
         return Err(Box::new((*e).help("use `tl.device_assert` for run-time values")));
     };
     if c.truthy() {
@@ -122,13 +132,19 @@ fn hint(l: &mut Lower<'_>, a: &Args, kind: HintKind) -> Result<Val> {
     let want = l.ty(src).shape.rank().max(1);
     if values.len() != want {
         let range = a.need(1).range;
-        let message = format!("{want} values are wanted, one for each axis; {} are given", values.len());
+        let message =
+            format!("{want} values are wanted, one for each axis; {} are given", values.len());
         return Err(l.error(Id::BadArgument, message, range, ""));
     }
     let values: Option<Axes> = values.into_iter().map(|v| u32::try_from(v).ok()).collect();
     let Some(values) = values else {
         let range = a.need(1).range;
-        return Err(l.error(Id::BadArgument, "a hint's value must be a positive integer", range, ""));
+        return Err(l.error(
+            Id::BadArgument,
+            "a hint's value must be a positive integer",
+            range,
+            "",
+        ));
     };
     Ok(Val::Tensor(l.b.op(TileOp::Hint { src, kind, values })?))
 }

@@ -20,9 +20,16 @@ pub fn len(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 }
 
 /// The extremum of compile-time numbers, or of scalars pair by pair.
-fn extremum(l: &mut Lower<'_>, a: &Args, f: BinaryFn, keep_left: std::cmp::Ordering) -> Result<Val> {
+fn extremum(
+    l: &mut Lower<'_>,
+    a: &Args,
+    f: BinaryFn,
+    keep_left: std::cmp::Ordering,
+) -> Result<Val> {
     let items: Vec<Operand> = match a.rest.as_slice() {
-        [Operand { val: Val::Tuple(t), range }] => t.items.iter().map(|v| Operand::new(v.clone(), *range)).collect(),
+        [Operand { val: Val::Tuple(t), range }] => {
+            t.items.iter().map(|v| Operand::new(v.clone(), *range)).collect()
+        }
         several => several.to_vec(),
     };
     let mut items = items.into_iter();
@@ -59,7 +66,12 @@ fn known_number(l: &mut Lower<'_>, a: &Args, what: &str) -> Result<Number> {
         return Ok(n);
     }
     let (d, range) = (l.describe(&o.val), o.range);
-    let e = l.error(Id::NotConstexpr, format!("`{what}()` wants a number known at compile time"), range, format!("this is {d}"));
+    let e = l.error(
+        Id::NotConstexpr,
+        format!("`{what}()` wants a number known at compile time"),
+        range,
+        format!("this is {d}"),
+    );
     Err(Box::new((*e).help("use `.to(...)` for run-time values")))
 }
 
@@ -73,9 +85,9 @@ pub fn int(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 pub fn float(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     if let Val::Const(Const::Str(s)) = &a.need(0).val {
         let parsed = s.trim().parse::<f64>();
-        return parsed.map(|f| Val::Const(Const::Float(f))).map_err(|_| {
-            l.error(Id::BadArgument, format!("'{s}' is no number"), a.range, "")
-        });
+        return parsed
+            .map(|f| Val::Const(Const::Float(f)))
+            .map_err(|_| l.error(Id::BadArgument, format!("'{s}' is no number"), a.range, ""));
     }
     Ok(Val::Const(Const::Float(known_number(l, a, "float")?.as_f64())))
 }
@@ -85,17 +97,26 @@ pub fn isinstance(_: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let object = &a.need(0).val;
     let is = |class: &Val| {
         let name = match class {
-            Val::Object(_, what) => what.trim_end_matches('\'').rsplit(['.', '\'', ' ']).next().unwrap_or("").to_string(),
+            Val::Object(_, what) => what
+                .trim_end_matches('\'')
+                .rsplit(['.', '\'', ' '])
+                .next()
+                .unwrap_or("")
+                .to_string(),
             Val::Builtin(e) => e.path.trim_start_matches("python.").to_string(),
             _ => String::new(),
         };
-        match (name.as_str(), object) {
-            ("tensor", Val::Tensor(_)) | ("tuple", Val::Tuple(_)) | ("dtype", Val::DType(_)) => true,
-            ("constexpr", Val::Const(_)) => true,
-            ("bool", Val::Const(Const::Bool(_))) | ("str", Val::Const(Const::Str(_))) => true,
-            ("int", Val::Const(Const::Int(_) | Const::Bool(_))) | ("float", Val::Const(Const::Float(_))) => true,
-            _ => false,
-        }
+        matches!(
+            (name.as_str(), object),
+            ("tensor", Val::Tensor(_))
+                | ("tuple", Val::Tuple(_))
+                | ("dtype", Val::DType(_))
+                | ("constexpr", Val::Const(_))
+                | ("bool", Val::Const(Const::Bool(_)))
+                | ("str", Val::Const(Const::Str(_)))
+                | ("int", Val::Const(Const::Int(_) | Const::Bool(_)))
+                | ("float", Val::Const(Const::Float(_)))
+        )
     };
     Ok(Val::bool(match &a.need(1).val {
         Val::Tuple(t) => t.items.iter().any(is),
@@ -113,7 +134,12 @@ pub fn getattr(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         Some(default) => Ok(default.val.clone()),
         None => {
             let what = l.describe(&object);
-            Err(l.error(Id::UnknownAttribute, format!("{what} has no attribute `{name}`"), a.range, ""))
+            Err(l.error(
+                Id::UnknownAttribute,
+                format!("{what} has no attribute `{name}`"),
+                a.range,
+                "",
+            ))
         }
     }
 }

@@ -15,13 +15,24 @@ struct Along {
     kept: Option<Shape>,
 }
 
-fn along(l: &mut Lower<'_>, inputs: &mut [Value], axis: Option<&Operand>, keep_dims: Option<&Operand>, a: &Args) -> Result<Along> {
+fn along(
+    l: &mut Lower<'_>,
+    inputs: &mut [Value],
+    axis: Option<&Operand>,
+    keep_dims: Option<&Operand>,
+    a: &Args,
+) -> Result<Along> {
     let keep = l.const_bool(keep_dims, false)?;
     let Some(&first) = inputs.first() else { return Ok(Along { axis: 0, kept: None }) };
     let shape = l.ty(first).shape;
     if shape.is_scalar() {
         let name = a.entry.display_name();
-        return Err(l.error(Id::BadShape, format!("`{name}` wants a tile, not a scalar"), a.range, ""));
+        return Err(l.error(
+            Id::BadShape,
+            format!("`{name}` wants a tile, not a scalar"),
+            a.range,
+            "",
+        ));
     }
     match axis {
         Some(o) => {
@@ -40,10 +51,15 @@ fn along(l: &mut Lower<'_>, inputs: &mut [Value], axis: Option<&Operand>, keep_d
 }
 
 /// A region over scalars `a1..ak, b1..bk`.
-fn region(l: &mut Lower<'_>, inputs: &[Value], f: impl FnOnce(&mut Lower<'_>, &[Value]) -> Result<Vec<Value>>) -> Result<Block> {
+fn region(
+    l: &mut Lower<'_>,
+    inputs: &[Value],
+    f: impl FnOnce(&mut Lower<'_>, &[Value]) -> Result<Vec<Value>>,
+) -> Result<Block> {
     let body = l.b.func.new_block();
     let types: Vec<Type> = inputs.iter().map(|&v| l.ty(v).with_shape(Shape::SCALAR)).collect();
-    let params: Vec<Value> = types.iter().chain(&types).map(|&ty| l.b.func.add_block_param(body, ty)).collect();
+    let params: Vec<Value> =
+        types.iter().chain(&types).map(|&ty| l.b.func.add_block_param(body, ty)).collect();
     let back = l.b.enter(body);
     let values = f(l, &params)?;
     l.b.ops(TileOp::Yield { values })?;
@@ -72,7 +88,14 @@ fn reduced(
 }
 
 /// A reduction of one tile by one binary function.
-fn by(l: &mut Lower<'_>, x: Value, axis: Option<&Operand>, keep: Option<&Operand>, a: &Args, f: BinaryFn) -> Result<Val> {
+fn by(
+    l: &mut Lower<'_>,
+    x: Value,
+    axis: Option<&Operand>,
+    keep: Option<&Operand>,
+    a: &Args,
+    f: BinaryFn,
+) -> Result<Val> {
     let mut inputs = vec![x];
     let along = along(l, &mut inputs, axis, keep, a)?;
     let out = reduced(l, inputs, &along, |l, p| Ok(vec![l.b.binary(f, p[0], p[1])?]))?;
@@ -84,7 +107,13 @@ fn widened(l: &mut Lower<'_>, o: &Operand, dtype: Option<&Operand>) -> Result<Va
     let (x, s) = l.number_tile(o)?;
     let to = match dtype {
         Some(o) => l.scalar_type(&o.clone())?,
-        None if s.is_int() && s.bits() < 32 => if s.is_signed() { Scalar::I32 } else { Scalar::U32 },
+        None if s.is_int() && s.bits() < 32 => {
+            if s.is_signed() {
+                Scalar::I32
+            } else {
+                Scalar::U32
+            }
+        }
         None => s,
     };
     Ok(l.b.cast(x, to)?)
@@ -135,11 +164,21 @@ pub fn argmin(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 }
 
 /// The best value and its index; ties go to the lower index, and a NaN counts as missing.
-fn with_index(l: &mut Lower<'_>, a: &Args, keep: Option<&Operand>, better: Predicate) -> Result<(Value, Value)> {
+fn with_index(
+    l: &mut Lower<'_>,
+    a: &Args,
+    keep: Option<&Operand>,
+    better: Predicate,
+) -> Result<(Value, Value)> {
     let (x, s) = l.number_tile(a.need(0))?;
     let Some(axis_operand) = a.opt(1) else {
         let name = a.entry.display_name();
-        return Err(l.error(Id::BadCall, format!("`{name}` wants an axis where indices are asked for"), a.range, ""));
+        return Err(l.error(
+            Id::BadCall,
+            format!("`{name}` wants an axis where indices are asked for"),
+            a.range,
+            "",
+        ));
     };
     let mut inputs = vec![x];
     let along = along(l, &mut inputs, Some(axis_operand), keep, a)?;
@@ -170,7 +209,12 @@ fn of_integers(l: &mut Lower<'_>, a: &Args, f: BinaryFn) -> Result<Val> {
     let (x, s) = l.number_tile(a.need(0))?;
     if !s.is_int() {
         let (name, range) = (a.entry.display_name(), a.need(0).range);
-        return Err(l.error(Id::TypeMismatch, format!("`{name}` wants integers, not {}", s.triton_name()), range, ""));
+        return Err(l.error(
+            Id::TypeMismatch,
+            format!("`{name}` wants integers, not {}", s.triton_name()),
+            range,
+            "",
+        ));
     }
     by(l, x, a.opt(1), a.opt(2), a, f)
 }
@@ -194,7 +238,12 @@ fn inputs(l: &mut Lower<'_>, a: &Args) -> Result<(Vec<Value>, bool)> {
     let shapes: Vec<Shape> = out.iter().map(|&v| l.ty(v).shape).collect();
     if let Some(&other) = shapes.iter().find(|&&s| s != shapes[0]) {
         let (range, first) = (o.range, shapes[0]);
-        return Err(l.error(Id::ShapeMismatch, format!("the tiles have the shapes {first} and {other}; one shape is wanted"), range, ""));
+        return Err(l.error(
+            Id::ShapeMismatch,
+            format!("the tiles have the shapes {first} and {other}; one shape is wanted"),
+            range,
+            "",
+        ));
     }
     if out.is_empty() {
         let range = o.range;
@@ -214,7 +263,12 @@ fn combine(l: &mut Lower<'_>, f: &Operand, params: &[Value], a: &Args) -> Result
         one => vec![one],
     };
     if items.len() != k {
-        return Err(l.error(Id::BadReturn, format!("the combine function returns {} values, {k} are wanted", items.len()), f.range, ""));
+        return Err(l.error(
+            Id::BadReturn,
+            format!("the combine function returns {} values, {k} are wanted", items.len()),
+            f.range,
+            "",
+        ));
     }
     let mut out = Vec::new();
     for (item, &param) in items.iter().zip(params) {
@@ -224,7 +278,12 @@ fn combine(l: &mut Lower<'_>, f: &Operand, params: &[Value], a: &Args) -> Result
             (Elem::Scalar(_), Elem::Scalar(to)) if have.is_scalar() => out.push(l.b.cast(v, to)?),
             _ => {
                 let (have, want) = (type_name(have), type_name(want));
-                return Err(l.error(Id::BadReturn, format!("the combine function returns {have} where {want} is wanted"), f.range, ""));
+                return Err(l.error(
+                    Id::BadReturn,
+                    format!("the combine function returns {have} where {want} is wanted"),
+                    f.range,
+                    "",
+                ));
             }
         }
     }
@@ -262,7 +321,12 @@ fn running(l: &mut Lower<'_>, a: &Args, f: BinaryFn) -> Result<Val> {
     let rank = l.ty(x).shape.rank();
     if rank == 0 {
         let name = a.entry.display_name();
-        return Err(l.error(Id::BadShape, format!("`{name}` wants a tile, not a scalar"), a.range, ""));
+        return Err(l.error(
+            Id::BadShape,
+            format!("`{name}` wants a tile, not a scalar"),
+            a.range,
+            "",
+        ));
     }
     let axis = match a.opt(1) {
         Some(o) => l.axis(&o.clone(), rank)?,
@@ -295,13 +359,20 @@ pub fn softmax(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let s = l.ty(x).elem.scalar().unwrap_or(Scalar::F32);
     if !s.is_float() {
         let range = a.need(0).range;
-        return Err(l.error(Id::TypeMismatch, format!("`tl.softmax` wants floats, not {}", s.triton_name()), range, ""));
+        return Err(l.error(
+            Id::TypeMismatch,
+            format!("`tl.softmax` wants floats, not {}", s.triton_name()),
+            range,
+            "",
+        ));
     }
-    let top = reduced(l, tiles, &along, |l, p| Ok(vec![l.b.binary(BinaryFn::Max, p[0], p[1])?]))?[0];
+    let top =
+        reduced(l, tiles, &along, |l, p| Ok(vec![l.b.binary(BinaryFn::Max, p[0], p[1])?]))?[0];
     let top = l.b.broadcast_to(top, shape)?;
     let below = l.b.binary(BinaryFn::Sub, x, top)?;
     let e = l.b.unary(UnaryFn::Exp, below)?;
-    let total = reduced(l, vec![e], &along, |l, p| Ok(vec![l.b.binary(BinaryFn::Add, p[0], p[1])?]))?[0];
+    let total =
+        reduced(l, vec![e], &along, |l, p| Ok(vec![l.b.binary(BinaryFn::Add, p[0], p[1])?]))?[0];
     let total = l.b.broadcast_to(total, shape)?;
     Ok(Val::Tensor(l.b.binary(BinaryFn::Div, e, total)?))
 }

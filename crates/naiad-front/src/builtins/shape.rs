@@ -12,9 +12,15 @@ pub fn broadcast_to(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let shape = l.shape(&a.rest, a.range)?;
     let from = l.ty(v).shape;
     let fits = from.is_scalar()
-        || (from.rank() == shape.rank() && from.dims().zip(shape.dims()).all(|(f, t)| f == t || f == 1));
+        || (from.rank() == shape.rank()
+            && from.dims().zip(shape.dims()).all(|(f, t)| f == t || f == 1));
     if !fits {
-        let e = l.error(Id::ShapeMismatch, format!("the shape {from} does not broadcast to {shape}"), a.range, "");
+        let e = l.error(
+            Id::ShapeMismatch,
+            format!("the shape {from} does not broadcast to {shape}"),
+            a.range,
+            "",
+        );
         return Err(Box::new((*e).help("the rank must be the same, and only extents of 1 grow; put in axes with `[:, None]` or `tl.expand_dims`")));
     }
     Ok(Val::Tensor(l.b.broadcast_to(v, shape)?))
@@ -59,7 +65,12 @@ pub fn squeeze(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let axis = l.axis(a.need(1), shape.rank())?;
     if shape.dim(axis) != 1 {
         let range = a.need(1).range;
-        return Err(l.error(Id::BadShape, format!("axis {axis} has extent {}, not 1", shape.dim(axis)), range, ""));
+        return Err(l.error(
+            Id::BadShape,
+            format!("axis {axis} has extent {}, not 1", shape.dim(axis)),
+            range,
+            "",
+        ));
     }
     Ok(Val::Tensor(l.b.op(TileOp::Reshape { src: v, shape: shape.without(axis) })?))
 }
@@ -69,7 +80,11 @@ pub fn reshape(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let shape = l.shape(&a.rest, a.range)?;
     let from = l.ty(v).shape;
     if from.numel() != shape.numel() {
-        let message = format!("a tile of shape {from} has {} elements, the shape {shape} has {}", from.numel(), shape.numel());
+        let message = format!(
+            "a tile of shape {from} has {} elements, the shape {shape} has {}",
+            from.numel(),
+            shape.numel()
+        );
         return Err(l.error(Id::ShapeMismatch, message, a.range, ""));
     }
     Ok(Val::Tensor(reshaped(l, v, shape)?))
@@ -105,7 +120,12 @@ pub fn trans(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let rank = l.ty(v).shape.rank();
     if rank < 2 {
         let what = type_name(l.ty(v));
-        return Err(l.error(Id::BadShape, format!("`tl.trans` wants at least two axes, not {what}"), a.range, ""));
+        return Err(l.error(
+            Id::BadShape,
+            format!("`tl.trans` wants at least two axes, not {what}"),
+            a.range,
+            "",
+        ));
     }
     let mut order: Axes = (0..rank as u32).collect();
     order.swap(rank - 1, rank - 2);
@@ -116,7 +136,8 @@ pub fn permute(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let v = l.tensor(a.need(0))?;
     let rank = l.ty(v).shape.rank();
     let dims = l.dims(&a.rest, "an axis")?;
-    let order: Axes = dims.iter().map(|&d| if d < 0 { (d + rank as i64) as u32 } else { d as u32 }).collect();
+    let order: Axes =
+        dims.iter().map(|&d| if d < 0 { (d + rank as i64) as u32 } else { d as u32 }).collect();
     let mut sorted = order.to_vec();
     sorted.sort_unstable();
     if sorted != (0..rank as u32).collect::<Vec<_>>() {
@@ -153,7 +174,12 @@ pub fn split(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let v = l.tensor(a.need(0))?;
     let shape = l.ty(v).shape;
     if shape.rank() == 0 || shape.dim(shape.rank() - 1) != 2 {
-        let e = l.error(Id::BadShape, format!("`tl.split` wants a last axis of extent 2; the shape is {shape}"), a.range, "");
+        let e = l.error(
+            Id::BadShape,
+            format!("`tl.split` wants a last axis of extent 2; the shape is {shape}"),
+            a.range,
+            "",
+        );
         return Err(Box::new((*e).help("`tl.reshape` the tile so that the two parts lie along a last axis of 2, after `tl.permute` if need be")));
     }
     let parts = l.b.ops(TileOp::Split { src: v })?;
@@ -165,7 +191,12 @@ pub fn cat(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     same_elem(l, "cat", a, x, y)?;
     let (sx, sy) = (l.ty(x).shape, l.ty(y).shape);
     if sx != sy || sx.is_scalar() {
-        return Err(l.error(Id::ShapeMismatch, format!("`tl.cat` wants two tiles of one shape, not {sx} and {sy}"), a.range, ""));
+        return Err(l.error(
+            Id::ShapeMismatch,
+            format!("`tl.cat` wants two tiles of one shape, not {sx} and {sy}"),
+            a.range,
+            "",
+        ));
     }
     let axis = match a.opt(3) {
         Some(o) => l.axis(&o.clone(), sx.rank())?,
@@ -194,7 +225,12 @@ pub fn item(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let v = l.tensor(a.need(0))?;
     let shape = l.ty(v).shape;
     if shape.numel() != 1 {
-        return Err(l.error(Id::BadShape, format!("`.item()` wants one element; the shape is {shape}"), a.range, ""));
+        return Err(l.error(
+            Id::BadShape,
+            format!("`.item()` wants one element; the shape is {shape}"),
+            a.range,
+            "",
+        ));
     }
     Ok(Val::Tensor(reshaped(l, v, Shape::SCALAR)?))
 }

@@ -34,7 +34,12 @@ impl Lower<'_> {
         self.if_chain(&s.test, &s.body, &s.elif_else_clauses)
     }
 
-    fn if_chain(&mut self, test: &Expr, body: &[Stmt], clauses: &[ast::ElifElseClause]) -> Result<Flow> {
+    fn if_chain(
+        &mut self,
+        test: &Expr,
+        body: &[Stmt],
+        clauses: &[ast::ElifElseClause],
+    ) -> Result<Flow> {
         let cond = self.eval(test)?;
         match self.condition(&cond, test.range())? {
             Cond::Known(true) => self.block(body),
@@ -49,14 +54,22 @@ impl Lower<'_> {
         match clauses {
             [] => Ok(Flow::Next),
             [first, rest @ ..] => match &first.test {
-                Some(test) => self.if_chain(test, &first.body, rest),
+                Some(test) => stacker::maybe_grow(128 << 10, 4 << 20, || {
+                    self.if_chain(test, &first.body, rest)
+                }),
                 None => self.block(&first.body),
             },
         }
     }
 
     /// The statements after one that may have returned.
-    pub fn rest_unless_returned(&mut self, flag: Value, val: Val, rest: &[Stmt], range: TextRange) -> Result<Flow> {
+    pub fn rest_unless_returned(
+        &mut self,
+        flag: Value,
+        val: Val,
+        rest: &[Stmt],
+        range: TextRange,
+    ) -> Result<Flow> {
         // At the function's own level nothing follows these statements, so no variable outlives them.
         let last = self.frame().branches == 0;
         self.branch(flag, range, last, |_| Ok(Flow::Returned(val)), |l| l.block(rest))
@@ -75,7 +88,12 @@ impl Lower<'_> {
         match self.frame_mut().env.remove(NAME) {
             Some(Binding { val: Val::Undefined(_), .. }) | None => {
                 let message = "both values of a conditional expression must exist at run time";
-                Err(self.error(Id::BranchTypeMismatch, message, e.range(), "the condition is known only at run time"))
+                Err(self.error(
+                    Id::BranchTypeMismatch,
+                    message,
+                    e.range(),
+                    "the condition is known only at run time",
+                ))
             }
             Some(binding) => Ok(binding.val),
         }
@@ -121,7 +139,9 @@ impl Lower<'_> {
             }
             if let Some(form) = &joined.form {
                 match &branch.flow {
-                    Flow::Returned(val) | Flow::Maybe { val, .. } => self.flatten(val, form, out)?,
+                    Flow::Returned(val) | Flow::Maybe { val, .. } => {
+                        self.flatten(val, form, out)?
+                    }
                     Flow::Next => self.zeros(form, out)?,
                 }
             }
@@ -134,8 +154,13 @@ impl Lower<'_> {
             self.b.ops(TileOp::Yield { values: out.clone() })?;
         }
         self.b.enter(back);
-        let empty = [&a, &b].iter().all(|s| self.b.func.insts(s.block).len() == 1) && yields[0].is_empty();
-        let results = if empty { Vec::new() } else { self.b.ops(TileOp::If { cond, then: a.block, otherwise: b.block })? };
+        let empty =
+            [&a, &b].iter().all(|s| self.b.func.insts(s.block).len() == 1) && yields[0].is_empty();
+        let results = if empty {
+            Vec::new()
+        } else {
+            self.b.ops(TileOp::If { cond, then: a.block, otherwise: b.block })?
+        };
         let mut results = results.into_iter();
 
         let travelled = if joined.flag_travels { results.next() } else { None };
@@ -149,7 +174,9 @@ impl Lower<'_> {
             Joined::Next => Flow::Next,
             Joined::Returned => Flow::Returned(returned),
             Joined::FlagIsCond => Flow::Maybe { flag: cond, val: returned },
-            Joined::FlagIsNotCond => Flow::Maybe { flag: self.b.unary(UnaryFn::Not, cond)?, val: returned },
+            Joined::FlagIsNotCond => {
+                Flow::Maybe { flag: self.b.unary(UnaryFn::Not, cond)?, val: returned }
+            }
             Joined::Maybe => match travelled {
                 Some(flag) => Flow::Maybe { flag, val: returned },
                 None => Flow::Next,
@@ -157,7 +184,11 @@ impl Lower<'_> {
         })
     }
 
-    fn open_branch(&mut self, env: Env, body: impl FnOnce(&mut Self) -> Result<Flow>) -> Result<Branch> {
+    fn open_branch(
+        &mut self,
+        env: Env,
+        body: impl FnOnce(&mut Self) -> Result<Flow>,
+    ) -> Result<Branch> {
         let block = self.b.func.new_block();
         self.b.enter(block);
         self.frame_mut().env = env;
@@ -194,8 +225,14 @@ impl Lower<'_> {
                 Some(form) => Some(form),
                 None => {
                     let (x, y) = (self.describe(&x), self.describe(&y));
-                    let message = format!("the function returns {x} on one path and {y} on another");
-                    return Err(self.error(Id::BadReturn, message, range, "depending on this condition"));
+                    let message =
+                        format!("the function returns {x} on one path and {y} on another");
+                    return Err(self.error(
+                        Id::BadReturn,
+                        message,
+                        range,
+                        "depending on this condition",
+                    ));
                 }
             },
         };
@@ -205,7 +242,12 @@ impl Lower<'_> {
 
     /// The names that differ after the branches, with their joint form. The frame's environment
     /// becomes what holds afterwards, apart from these.
-    fn join_envs(&mut self, before: &Env, a: &Branch, b: &Branch) -> Result<Vec<(Rc<str>, Form, Place)>> {
+    fn join_envs(
+        &mut self,
+        before: &Env,
+        a: &Branch,
+        b: &Branch,
+    ) -> Result<Vec<(Rc<str>, Form, Place)>> {
         let changed = |env: &Env, name: &Rc<str>| {
             env.get(name).map(|b| b.version) != before.get(name).map(|b| b.version)
         };
@@ -250,7 +292,13 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    fn branch_mismatch(&mut self, name: &str, x: &Binding, y: &Binding, before: Option<&Binding>) -> Box<Diagnostic> {
+    fn branch_mismatch(
+        &mut self,
+        name: &str,
+        x: &Binding,
+        y: &Binding,
+        before: Option<&Binding>,
+    ) -> Box<Diagnostic> {
         let (tx, ty) = (self.describe(&x.val), self.describe(&y.val));
         let message = format!("`{name}` is {tx} in one branch and {ty} in the other");
         let label = |b: &Binding, what: &str| {
@@ -258,8 +306,11 @@ impl Lower<'_> {
             if old { format!("{what} before the `if`") } else { format!("{what} here") }
         };
         // The primary place is an assignment in a branch; the other may be the one before.
-        let (first, second, t1, t2) =
-            if before.is_some_and(|o| o.version == x.version) { (y, x, ty, tx) } else { (x, y, tx, ty) };
+        let (first, second, t1, t2) = if before.is_some_and(|o| o.version == x.version) {
+            (y, x, ty, tx)
+        } else {
+            (x, y, tx, ty)
+        };
         Box::new(
             Diagnostic::new(Id::BranchTypeMismatch, message)
                 .primary(first.place.clone(), label(first, &t1))

@@ -51,7 +51,12 @@ pub(crate) fn call(l: &mut Lower<'_>, callee: Val, c: &ast::ExprCall) -> Result<
     let mut keywords = Vec::new();
     for k in &c.arguments.keywords {
         let Some(name) = &k.arg else {
-            return Err(l.error(Id::UnsupportedPython, "`**` arguments are not supported in a kernel", k.range(), ""));
+            return Err(l.error(
+                Id::UnsupportedPython,
+                "`**` arguments are not supported in a kernel",
+                k.range(),
+                "",
+            ));
         };
         let val = l.eval(&k.value)?;
         keywords.push((name.to_string(), Operand::new(val, k.value.range())));
@@ -62,7 +67,12 @@ pub(crate) fn call(l: &mut Lower<'_>, callee: Val, c: &ast::ExprCall) -> Result<
 }
 
 impl Lower<'_> {
-    pub fn call_value(&mut self, callee: &Val, mut args: CallArgs, callee_range: TextRange) -> Result<Val> {
+    pub fn call_value(
+        &mut self,
+        callee: &Val,
+        mut args: CallArgs,
+        callee_range: TextRange,
+    ) -> Result<Val> {
         match callee {
             Val::Builtin(entry) => self.call_builtin(entry, args),
             Val::Method(object, entry) => {
@@ -72,7 +82,10 @@ impl Lower<'_> {
             Val::Function(f) => self.inline(*f, args),
             Val::Object(o, what) => self.call_object(*o, &what.clone(), args),
             Val::DType(_) => {
-                args.positional.insert(1.min(args.positional.len()), Operand::new(callee.clone(), callee_range));
+                args.positional.insert(
+                    1.min(args.positional.len()),
+                    Operand::new(callee.clone(), callee_range),
+                );
                 match crate::names::lookup("cast") {
                     Some(cast) => self.call_builtin(cast, args),
                     None => Ok(Val::NONE),
@@ -98,13 +111,21 @@ impl Lower<'_> {
     fn call_object(&mut self, object: ObjRef, what: &str, args: CallArgs) -> Result<Val> {
         let mut positional = Vec::new();
         let mut keywords = Vec::new();
-        let all = args.positional.iter().map(|o| (None, o)).chain(args.keywords.iter().map(|(k, o)| (Some(k), o)));
+        let all = args
+            .positional
+            .iter()
+            .map(|o| (None, o))
+            .chain(args.keywords.iter().map(|(k, o)| (Some(k), o)));
         for (key, o) in all {
             let Some(value) = o.val.to_host() else {
                 let d = self.describe(&o.val);
-                let message = format!("{what} runs at compile time, and this argument is known only at run time");
+                let message = format!(
+                    "{what} runs at compile time, and this argument is known only at run time"
+                );
                 let e = self.error(Id::NotConstexpr, message, o.range, format!("this is {d}"));
-                return Err(Box::new((*e).help("a function that a kernel calls on run-time values needs `@triton.jit`")));
+                return Err(Box::new((*e).help(
+                    "a function that a kernel calls on run-time values needs `@triton.jit`",
+                )));
             };
             match key {
                 None => positional.push(value),
@@ -120,7 +141,9 @@ impl Lower<'_> {
         let parsed = self.parsed(f)?;
         let name = parsed.def.name.as_str();
         if self.frames.len() >= MAX_INLINE_DEPTH {
-            let message = format!("calls are nested {MAX_INLINE_DEPTH} deep: `{name}` seems to call itself without end");
+            let message = format!(
+                "calls are nested {MAX_INLINE_DEPTH} deep: `{name}` seems to call itself without end"
+            );
             let e = self.error(Id::TooLarge, message, args.range, "");
             return Err(Box::new((*e).help("functions are inlined, so a recursion must end at compile time, by a constexpr condition")));
         }
@@ -143,7 +166,9 @@ impl Lower<'_> {
                     Some(o) => o.val,
                     None => {
                         let default = self.host.default(f, &param.name);
-                        Val::from_host(default.map_err(|e| self.error(Id::BadCall, e.0, range, ""))?)
+                        Val::from_host(
+                            default.map_err(|e| self.error(Id::BadCall, e.0, range, ""))?,
+                        )
                     }
                 }
             };
@@ -172,12 +197,17 @@ impl Lower<'_> {
 
     fn wrong_argument(&mut self, o: &Operand, wanted: &str) -> Box<Diagnostic> {
         let what = self.describe(&o.val);
-        self.error(Id::BadArgument, format!("{wanted} is wanted here, not {what}"), o.range, format!("this is {what}"))
+        self.error(
+            Id::BadArgument,
+            format!("{wanted} is wanted here, not {what}"),
+            o.range,
+            format!("this is {what}"),
+        )
     }
 
     /// A value of the running kernel; a literal becomes a scalar.
     pub fn tensor(&mut self, o: &Operand) -> Result<Value> {
-        match self.to_tensor(&o.val)? {
+        match self.materialize(&o.val)? {
             Some(v) => Ok(v),
             None => Err(self.wrong_argument(o, "a tensor")),
         }
@@ -196,7 +226,12 @@ impl Lower<'_> {
     fn not_constexpr(&mut self, o: &Operand, what: &str) -> Box<Diagnostic> {
         let d = self.describe(&o.val);
         let text = self.place(o.range).text().to_string();
-        let e = self.error(Id::NotConstexpr, format!("{what} must be known at compile time"), o.range, format!("this is a run-time {d}"));
+        let e = self.error(
+            Id::NotConstexpr,
+            format!("{what} must be known at compile time"),
+            o.range,
+            format!("this is a run-time {d}"),
+        );
         let mut e = *e;
         if let Some(binding) = self.frame().env.get(text.as_str()) {
             e = e.secondary(binding.place.clone(), format!("`{text}` gets its value here"));
@@ -222,13 +257,21 @@ impl Lower<'_> {
     }
 
     /// A word out of a list of options.
-    pub fn option<T: Copy>(&mut self, o: Option<&Operand>, what: &str, default: T, find: impl Fn(&str) -> Option<T>, all: &[&str]) -> Result<T> {
+    pub fn option<T: Copy>(
+        &mut self,
+        o: Option<&Operand>,
+        what: &str,
+        default: T,
+        find: impl Fn(&str) -> Option<T>,
+        all: &[&str],
+    ) -> Result<T> {
         let Some(text) = self.const_str(o)? else { return Ok(default) };
         match (find(&text), o) {
             (Some(t), _) => Ok(t),
             (None, Some(o)) => {
                 let list: Vec<String> = all.iter().map(|s| format!("\"{s}\"")).collect();
-                let e = self.error(Id::BadArgument, format!("\"{text}\" is no {what}"), o.range, "");
+                let e =
+                    self.error(Id::BadArgument, format!("\"{text}\" is no {what}"), o.range, "");
                 Err(Box::new((*e).help(format!("possible are {}", list.join(", ")))))
             }
             (None, None) => Ok(default),
@@ -237,8 +280,12 @@ impl Lower<'_> {
 
     pub fn scalar_type(&mut self, o: &Operand) -> Result<Scalar> {
         match &o.val {
-            Val::DType(ty) if ty.is_scalar() && !ty.is_pointer() => Ok(ty.elem.scalar().unwrap_or(Scalar::I32)),
-            Val::Const(Const::Str(s)) if Scalar::from_name(s).is_some() => Ok(Scalar::from_name(s).unwrap_or(Scalar::I32)),
+            Val::DType(ty) if ty.is_scalar() && !ty.is_pointer() => {
+                Ok(ty.elem.scalar().unwrap_or(Scalar::I32))
+            }
+            Val::Const(Const::Str(s)) if Scalar::from_name(s).is_some() => {
+                Ok(Scalar::from_name(s).unwrap_or(Scalar::I32))
+            }
             _ => Err(self.wrong_argument(o, "a dtype such as `tl.float32`")),
         }
     }
@@ -253,7 +300,9 @@ impl Lower<'_> {
     /// Extents given as separate arguments, or as one tuple or list.
     pub fn dims(&mut self, given: &[Operand], what: &str) -> Result<Vec<i64>> {
         let items: Vec<Operand> = match given {
-            [Operand { val: Val::Tuple(t), range }] => t.items.iter().map(|v| Operand::new(v.clone(), *range)).collect(),
+            [Operand { val: Val::Tuple(t), range }] => {
+                t.items.iter().map(|v| Operand::new(v.clone(), *range)).collect()
+            }
             several => several.to_vec(),
         };
         let mut out = Vec::with_capacity(items.len());
@@ -261,7 +310,14 @@ impl Lower<'_> {
             let i = self.const_int(o, what)?;
             match i64::try_from(i) {
                 Ok(i) => out.push(i),
-                Err(_) => return Err(self.error(Id::BadShape, format!("{i} is out of range for {what}"), o.range, "")),
+                Err(_) => {
+                    return Err(self.error(
+                        Id::BadShape,
+                        format!("{i} is out of range for {what}"),
+                        o.range,
+                        "",
+                    ));
+                }
             }
         }
         Ok(out)
@@ -270,12 +326,16 @@ impl Lower<'_> {
     pub fn shape(&mut self, given: &[Operand], range: TextRange) -> Result<Shape> {
         let dims = self.dims(given, "an extent of a shape")?;
         Shape::new(&dims).map_err(|e| {
-            let rounded = dims.iter().map(|&d| if d < 1 { 1 } else { (d as u64).checked_next_power_of_two().unwrap_or(1) });
+            let rounded = dims.iter().map(|&d| {
+                if d < 1 { 1 } else { (d as u64).checked_next_power_of_two().unwrap_or(1) }
+            });
             let rounded: Vec<String> = rounded.map(|d| d.to_string()).collect();
             let at = given.first().map_or(range, |o| o.range);
             let d = self.bad_shape(e, at);
             match e {
-                naiad_ir::ShapeError::NotPowerOfTwo(_) => Box::new((*d).help(format!("take the shape ({}) and a mask", rounded.join(", ")))),
+                naiad_ir::ShapeError::NotPowerOfTwo(_) => Box::new(
+                    (*d).help(format!("take the shape ({}) and a mask", rounded.join(", "))),
+                ),
                 _ => d,
             }
         })
@@ -287,7 +347,12 @@ impl Lower<'_> {
         let at = if i < 0 { i + rank as i128 } else { i };
         match usize::try_from(at) {
             Ok(a) if a < rank => Ok(a),
-            _ => Err(self.error(Id::BadArgument, format!("axis {i} is out of range for a tile with {rank} axes"), o.range, "")),
+            _ => Err(self.error(
+                Id::BadArgument,
+                format!("axis {i} is out of range for a tile with {rank} axes"),
+                o.range,
+                "",
+            )),
         }
     }
 
@@ -298,7 +363,12 @@ impl Lower<'_> {
             Elem::Scalar(s) => Ok((v, s)),
             Elem::Pointer(_) => {
                 let what = type_name(self.ty(v));
-                Err(self.error(Id::TypeMismatch, format!("numbers are wanted here, not {what}"), o.range, ""))
+                Err(self.error(
+                    Id::TypeMismatch,
+                    format!("numbers are wanted here, not {what}"),
+                    o.range,
+                    "",
+                ))
             }
         }
     }
@@ -364,10 +434,20 @@ fn bind(l: &mut Lower<'_>, callee: &str, params: &[Param<'_>], args: CallArgs) -
             Some(i) if params[i].variadic => rest = vec![o],
             Some(i) if slots[i].is_none() => slots[i] = Some(o),
             Some(_) => {
-                return Err(l.error(Id::BadCall, format!("`{callee}` gets `{name}` twice"), o.range, "also given by position"));
+                return Err(l.error(
+                    Id::BadCall,
+                    format!("`{callee}` gets `{name}` twice"),
+                    o.range,
+                    "also given by position",
+                ));
             }
             None => {
-                let e = l.error(Id::BadCall, format!("`{callee}` has no parameter `{name}`"), o.range, "");
+                let e = l.error(
+                    Id::BadCall,
+                    format!("`{callee}` has no parameter `{name}`"),
+                    o.range,
+                    "",
+                );
                 let e = match crate::names::nearest(&name, params.iter().map(|p| p.name)) {
                     Some(n) => (*e).help(format!("did you mean `{n}`?")),
                     None => *e,
@@ -383,7 +463,12 @@ fn bind(l: &mut Lower<'_>, callee: &str, params: &[Param<'_>], args: CallArgs) -
         .map(|(p, _)| format!("`{}`", p.name))
         .collect();
     if !missing.is_empty() {
-        let e = l.error(Id::BadCall, format!("`{callee}` lacks {}", missing.join(", ")), args.range, "");
+        let e = l.error(
+            Id::BadCall,
+            format!("`{callee}` lacks {}", missing.join(", ")),
+            args.range,
+            "",
+        );
         return Err(Box::new((*e).note(format!("it is {}", signature()))));
     }
     Ok((slots, rest))

@@ -5,14 +5,12 @@ use super::operator::{Operand, Operator};
 use super::{Lower, call};
 use crate::names;
 use crate::source::Result;
-use crate::value::{Const, Tuple, Val, type_name};
+use crate::value::{Const, Val, type_name};
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::scalar::{BinaryFn, Predicate, UnaryFn};
-use naiad_ir::tile::{Axes, TileOp};
-use naiad_ir::{Elem, Scalar, Type, Value};
+use naiad_ir::{Elem, Scalar, Value};
 use ruff_python_ast::{self as ast, CmpOp, Expr};
 use ruff_text_size::{Ranged, TextRange};
-use std::rc::Rc;
 
 impl Lower<'_> {
     /// The value of an expression. Ops made for it carry its place.
@@ -79,7 +77,12 @@ impl Lower<'_> {
                 Val::Tuple(t) => out.extend(t.items.iter().cloned()),
                 other => {
                     let what = self.describe(&other);
-                    return Err(self.error(Id::TypeMismatch, format!("cannot spread {what}"), e.range(), "this is no tuple"));
+                    return Err(self.error(
+                        Id::TypeMismatch,
+                        format!("cannot spread {what}"),
+                        e.range(),
+                        "this is no tuple",
+                    ));
                 }
             }
         }
@@ -91,7 +94,12 @@ impl Lower<'_> {
         if let Some(binding) = self.frame().env.get(name) {
             let binding = binding.clone();
             if let Val::Undefined(why) = &binding.val {
-                let d = self.error(Id::UndefinedName, format!("`{name}` is not defined here: {why}"), n.range(), "");
+                let d = self.error(
+                    Id::UndefinedName,
+                    format!("`{name}` is not defined here: {why}"),
+                    n.range(),
+                    "",
+                );
                 let d = d.secondary(binding.place.clone(), "assigned here");
                 return Err(Box::new(d.help(format!("give `{name}` a value before"))));
             }
@@ -152,12 +160,20 @@ impl Lower<'_> {
                 };
                 match parsed {
                     Some(i) => Ok(Val::int(i)),
-                    None => Err(self.error(Id::LiteralRange, "this integer is out of range: it has more than 127 bits", n.range(), "")),
+                    None => Err(self.error(
+                        Id::LiteralRange,
+                        "this integer is out of range: it has more than 127 bits",
+                        n.range(),
+                        "",
+                    )),
                 }
             }
-            ast::Number::Complex { .. } => {
-                Err(self.error(Id::UnsupportedPython, "kernels have no complex numbers", n.range(), ""))
-            }
+            ast::Number::Complex { .. } => Err(self.error(
+                Id::UnsupportedPython,
+                "kernels have no complex numbers",
+                n.range(),
+                "",
+            )),
         }
     }
 
@@ -195,7 +211,10 @@ impl Lower<'_> {
             Val::Tensor(v) => {
                 let ty = self.ty(*v);
                 let dims: Vec<String> = ty.shape.dims().map(|d| d.to_string()).collect();
-                let elem = ty.elem.scalar().map_or_else(|| ty.elem.to_string(), |s| s.triton_name().to_string());
+                let elem = ty
+                    .elem
+                    .scalar()
+                    .map_or_else(|| ty.elem.to_string(), |s| s.triton_name().to_string());
                 format!("{elem}[{}]", dims.join(", "))
             }
             other => self.describe(other),
@@ -220,7 +239,12 @@ impl Lower<'_> {
                     _ => None,
                 };
                 result.map(Val::Const).ok_or_else(|| {
-                    self.error(Id::TypeMismatch, format!("bad operand of unary `{}`: {c}", op.as_str()), range, "")
+                    self.error(
+                        Id::TypeMismatch,
+                        format!("bad operand of unary `{}`: {c}", op.as_str()),
+                        range,
+                        "",
+                    )
                 })
             }
             (Val::Tensor(v), op) => {
@@ -230,7 +254,8 @@ impl Lower<'_> {
                     (ast::UnaryOp::Invert, Elem::Scalar(s)) if s.is_int() => UnaryFn::Not,
                     _ => {
                         let what = type_name(ty);
-                        let message = format!("unary `{}` is not defined for a {what}", op.as_str());
+                        let message =
+                            format!("unary `{}` is not defined for a {what}", op.as_str());
                         return Err(self.error(Id::TypeMismatch, message, range, ""));
                     }
                 };
@@ -238,7 +263,12 @@ impl Lower<'_> {
             }
             (other, op) => {
                 let what = self.describe(other);
-                Err(self.error(Id::TypeMismatch, format!("unary `{}` is not defined for {what}", op.as_str()), range, ""))
+                Err(self.error(
+                    Id::TypeMismatch,
+                    format!("unary `{}` is not defined for {what}", op.as_str()),
+                    range,
+                    "",
+                ))
             }
         }
     }
@@ -263,8 +293,14 @@ impl Lower<'_> {
             return Ok(v);
         }
         let what = type_name(ty);
-        let e = self.error(Id::TypeMismatch, format!("`{op}` wants booleans of the running kernel, not {what}"), range, format!("this is {what}"));
-        let help = if op == "not" { "write `x == 0`" } else { "write `(a != 0) & (b != 0)`, or with `|`" };
+        let e = self.error(
+            Id::TypeMismatch,
+            format!("`{op}` wants booleans of the running kernel, not {what}"),
+            range,
+            format!("this is {what}"),
+        );
+        let help =
+            if op == "not" { "write `x == 0`" } else { "write `(a != 0) & (b != 0)`, or with `|`" };
         Err(Box::new((*e).help(help)))
     }
 
@@ -291,9 +327,20 @@ impl Lower<'_> {
             acc = Some(match acc {
                 None => (v, e.range()),
                 Some((left, left_range)) => {
-                    let (x, y) = (self.want_bool(left, b.op.as_str(), left_range)?, self.want_bool(v, b.op.as_str(), e.range())?);
-                    let f = Operator::Bits(if is_and { BinaryFn::And } else { BinaryFn::Or }, if is_and { "and" } else { "or" });
-                    let joined = self.binary(f, Operand::new(Val::Tensor(x), left_range), Operand::new(Val::Tensor(y), e.range()), b.range())?;
+                    let (x, y) = (
+                        self.want_bool(left, b.op.as_str(), left_range)?,
+                        self.want_bool(v, b.op.as_str(), e.range())?,
+                    );
+                    let f = Operator::Bits(
+                        if is_and { BinaryFn::And } else { BinaryFn::Or },
+                        if is_and { "and" } else { "or" },
+                    );
+                    let joined = self.binary(
+                        f,
+                        Operand::new(Val::Tensor(x), left_range),
+                        Operand::new(Val::Tensor(y), e.range()),
+                        b.range(),
+                    )?;
                     match joined {
                         Val::Tensor(v) => (v, TextRange::new(left_range.start(), e.range().end())),
                         other => return Ok(other),
@@ -320,14 +367,25 @@ impl Lower<'_> {
             acc = Some(match acc {
                 None | Some(Val::Const(_)) => part,
                 Some(Val::Tensor(_)) if matches!(part, Val::Const(_)) => acc.unwrap_or(part),
-                Some(joined) => self.binary(Operator::Bits(BinaryFn::And, "and"), Operand::new(joined, range), Operand::new(part, range), range)?,
+                Some(joined) => self.binary(
+                    Operator::Bits(BinaryFn::And, "and"),
+                    Operand::new(joined, range),
+                    Operand::new(part, range),
+                    range,
+                )?,
             });
             left = right;
         }
         Ok(acc.unwrap_or(Val::bool(true)))
     }
 
-    fn compare_one(&mut self, op: CmpOp, left: &Operand, right: &Operand, range: TextRange) -> Result<Val> {
+    fn compare_one(
+        &mut self,
+        op: CmpOp,
+        left: &Operand,
+        right: &Operand,
+        range: TextRange,
+    ) -> Result<Val> {
         let predicate = match op {
             CmpOp::Eq => Predicate::Eq,
             CmpOp::NotEq => Predicate::Ne,
@@ -339,19 +397,34 @@ impl Lower<'_> {
                 // Identity is known at compile time: a value of the running kernel is never None.
                 let same = match (&left.val, &right.val) {
                     (Val::Tensor(a), Val::Tensor(b)) => a == b,
-                    (a, b) => a.const_eq(b).unwrap_or(false) && self.runtime_type(a) == self.runtime_type(b),
+                    (a, b) => {
+                        a.const_eq(b).unwrap_or(false)
+                            && self.runtime_type(a) == self.runtime_type(b)
+                    }
                 };
                 return Ok(Val::bool(same == (op == CmpOp::Is)));
             }
             CmpOp::In | CmpOp::NotIn => {
                 let Val::Tuple(t) = &right.val else {
-                    return Err(self.error(Id::UnsupportedPython, "`in` is supported for tuples of compile-time values only", range, ""));
+                    return Err(self.error(
+                        Id::UnsupportedPython,
+                        "`in` is supported for tuples of compile-time values only",
+                        range,
+                        "",
+                    ));
                 };
                 let mut found = false;
                 for item in &t.items {
                     match item.const_eq(&left.val) {
                         Some(equal) => found |= equal,
-                        None => return Err(self.error(Id::NotConstexpr, "`in` wants values known at compile time", range, "")),
+                        None => {
+                            return Err(self.error(
+                                Id::NotConstexpr,
+                                "`in` wants values known at compile time",
+                                range,
+                                "",
+                            ));
+                        }
                     }
                 }
                 return Ok(Val::bool(found == (op == CmpOp::In)));
@@ -369,208 +442,6 @@ impl Lower<'_> {
         }
     }
 
-    // ---- attributes and indices ---------------------------------------------------------------
-
-    /// An attribute or method; none if the object has no such one.
-    pub fn attribute(&mut self, object: &Val, name: &str, range: TextRange) -> Result<Option<Val>> {
-        let found = match object {
-            Val::Tensor(v) => {
-                let ty = self.ty(*v);
-                match name {
-                    "dtype" => Some(Val::DType(ty.with_shape(naiad_ir::Shape::SCALAR))),
-                    "type" => Some(Val::DType(ty)),
-                    "shape" => Some(Val::tuple(ty.shape.dims().map(|d| Val::int(d as i128)).collect())),
-                    "numel" => Some(Val::int(ty.shape.numel() as i128)),
-                    "T" if ty.shape.rank() == 2 => Some(Val::Tensor(self.b.op(TileOp::Permute { src: *v, order: Axes::from_slice(&[1, 0]) })?)),
-                    "T" => {
-                        let what = type_name(ty);
-                        return Err(self.error(Id::BadShape, format!("`.T` wants rank 2, not {what}"), range, ""));
-                    }
-                    _ => None,
-                }
-            }
-            // `.value` of a constexpr is what a constexpr already is here.
-            Val::Const(_) if name == "value" => Some(object.clone()),
-            Val::Const(c) if matches!(name, "dtype" | "type") => c.natural_type().map(|s| Val::DType(Type::scalar(s))),
-            Val::DType(ty) => self.dtype_attribute(*ty, name),
-            Val::Tuple(t) => {
-                let field = t.names.as_ref().and_then(|n| n.iter().position(|f| f == name));
-                field.and_then(|i| t.items.get(i).cloned()).or((name == "value").then(|| object.clone()))
-            }
-            Val::Object(o, _) => {
-                let found = self.host.attribute(*o, name);
-                found.map_err(|e| self.error(Id::UnknownAttribute, e.0, range, ""))?.map(Val::from_host)
-            }
-            Val::Builtin(_) | Val::Function(_) | Val::Method(..) | Val::Iter(_) | Val::Undefined(_) | Val::Const(_) => None,
-        };
-        if found.is_some() || !matches!(object, Val::Tensor(_) | Val::Const(_) | Val::DType(_)) {
-            return Ok(found);
-        }
-        let entry = names::method_entry(name, matches!(object, Val::DType(_)));
-        Ok(entry.map(|entry| Val::Method(Rc::new(object.clone()), entry)))
-    }
-
-    fn unknown_attribute(&mut self, object: &Val, a: &ast::ExprAttribute) -> Box<Diagnostic> {
-        let name = a.attr.as_str();
-        if let Val::Object(_, what) = object
-            && let Some(prefix) = names::language_module(what)
-        {
-            let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
-            let shown = self.place(a.range()).text().to_string();
-            let e = self.error(Id::UnknownTlName, format!("`{shown}` is not a name of the Triton language that Naiad supports"), a.attr.range(), "");
-            return Box::new(match names::nearest(&path, names::paths()) {
-                Some(n) => (*e).help(format!("did you mean `tl.{n}`?")),
-                None => *e,
-            });
-        }
-        let what = self.describe(object);
-        let e = self.error(Id::UnknownAttribute, format!("{what} has no attribute `{name}`"), a.attr.range(), "");
-        let nearest = match object {
-            Val::Tensor(_) | Val::Const(_) | Val::DType(_) => names::nearest(name, names::methods(matches!(object, Val::DType(_)))),
-            _ => None,
-        };
-        Box::new(match nearest {
-            Some(n) => (*e).help(format!("did you mean `.{n}`?")),
-            None => *e,
-        })
-    }
-
-    fn dtype_attribute(&mut self, ty: Type, name: &str) -> Option<Val> {
-        let scalar = naiad_ir::Shape::SCALAR;
-        Some(match (name, ty.elem) {
-            ("element_ty", Elem::Pointer(p)) if ty.is_scalar() => Val::DType(Type::scalar(p.pointee)),
-            ("element_ty" | "scalar", _) => Val::DType(ty.with_shape(scalar)),
-            ("shape", _) => Val::tuple(ty.shape.dims().map(|d| Val::int(d as i128)).collect()),
-            ("numel", _) => Val::int(ty.shape.numel() as i128),
-            ("name", _) => Val::str(&ty.elem.to_string()),
-            ("primitive_bitwidth", Elem::Scalar(s)) => Val::int(s.bits() as i128),
-            ("primitive_bitwidth", Elem::Pointer(_)) => Val::int(64),
-            ("int_bitwidth", Elem::Scalar(s)) if s.is_int() => Val::int(s.bits() as i128),
-            ("itemsize", Elem::Scalar(s)) => Val::int(s.size() as i128),
-            ("fp_mantissa_width", Elem::Scalar(s)) if s.is_float() => Val::int(match s {
-                Scalar::F8E4NV | Scalar::F8E4B8 | Scalar::F8E4B15 => 3,
-                Scalar::F8E5 | Scalar::F8E5B16 => 2,
-                Scalar::BF16 => 7,
-                Scalar::F16 => 10,
-                Scalar::F32 => 23,
-                _ => 52,
-            }),
-            _ => return None,
-        })
-    }
-
-    fn subscript(&mut self, s: &ast::ExprSubscript) -> Result<Val> {
-        let object = self.eval(&s.value)?;
-        match &object {
-            Val::Tensor(v) => self.index_tile(*v, s),
-            Val::Tuple(t) => self.index_tuple(t, s),
-            other => {
-                let what = self.describe(other);
-                Err(self.error(Id::TypeMismatch, format!("{what} cannot be indexed"), s.range(), ""))
-            }
-        }
-    }
-
-    /// `x[:, None]`: full slices keep an axis, `None` puts one in.
-    fn index_tile(&mut self, v: Value, s: &ast::ExprSubscript) -> Result<Val> {
-        let indices: Vec<&Expr> = match &*s.slice {
-            Expr::Tuple(t) => t.elts.iter().collect(),
-            one => vec![one],
-        };
-        let ty = self.ty(v);
-        if ty.is_scalar() && ty.is_pointer() {
-            let e = self.error(Id::UnsupportedPython, "a pointer cannot be indexed", s.range(), "");
-            return Err(Box::new((*e).help("read memory with `tl.load(ptr + offsets, mask=...)`")));
-        }
-        let mut out = v;
-        let (mut axis, mut kept) = (0, 0);
-        for index in indices {
-            match index {
-                Expr::Slice(ast::ExprSlice { lower: None, upper: None, step: None, .. }) => {
-                    kept += 1;
-                    axis += 1;
-                    continue;
-                }
-                Expr::Slice(_) => {}
-                other => {
-                    if self.eval(other)?.is_none() {
-                        out = self.expand_dims(out, axis, other.range())?;
-                        axis += 1;
-                        continue;
-                    }
-                }
-            }
-            let e = self.error(Id::UnsupportedPython, "a tile is indexed by `:` and `None` only", index.range(), "");
-            return Err(Box::new((*e).help("a tile is one value: pick elements with `tl.where` and a reduction, `tl.gather`, or by loading them again")));
-        }
-        if kept > ty.shape.rank() {
-            let message = format!("{kept} axes are indexed, the tile has {}", ty.shape.rank());
-            return Err(self.error(Id::BadShape, message, s.slice.range(), format!("shape {}", ty.shape)));
-        }
-        Ok(Val::Tensor(out))
-    }
-
-    pub fn expand_dims(&mut self, v: Value, axis: usize, range: TextRange) -> Result<Value> {
-        let ty = self.ty(v);
-        if axis > ty.shape.rank() {
-            let message = format!("axis {axis} cannot be put into a tile of shape {}", ty.shape);
-            return Err(self.error(Id::BadShape, message, range, ""));
-        }
-        if ty.is_scalar() {
-            let shape = ty.shape.with_inserted(0, 1).unwrap_or(ty.shape);
-            return Ok(self.b.op(TileOp::Splat { src: v, shape })?);
-        }
-        if let Err(e) = ty.shape.with_inserted(axis, 1) {
-            return Err(self.bad_shape(e, range));
-        }
-        Ok(self.b.op(TileOp::ExpandDims { src: v, axis })?)
-    }
-
-    fn index_tuple(&mut self, t: &Tuple, s: &ast::ExprSubscript) -> Result<Val> {
-        let len = t.items.len() as i128;
-        let int = |l: &mut Self, e: &Expr| -> Result<i128> {
-            match l.eval(e)? {
-                Val::Const(Const::Int(i)) => Ok(i),
-                Val::Const(Const::Bool(b)) => Ok(b as i128),
-                other => {
-                    let what = l.describe(&other);
-                    Err(l.error(Id::NotConstexpr, "a tuple is indexed by constexpr integers", e.range(), format!("this is {what}")))
-                }
-            }
-        };
-        if let Expr::Slice(slice) = &*s.slice {
-            let step = slice.step.as_ref().map_or(Ok(1), |e| int(self, e))?;
-            if step == 0 {
-                return Err(self.error(Id::BadArgument, "a slice's step must not be 0", slice.range(), ""));
-            }
-            let clamp = |i: i128| {
-                let i = if i < 0 { i + len } else { i };
-                if step > 0 { i.clamp(0, len) } else { i.clamp(-1, len - 1) }
-            };
-            let lower = match &slice.lower {
-                Some(e) => clamp(int(self, e)?),
-                None => if step > 0 { 0 } else { len - 1 },
-            };
-            let upper = match &slice.upper {
-                Some(e) => clamp(int(self, e)?),
-                None => if step > 0 { len } else { -1 },
-            };
-            let mut items = Vec::new();
-            let mut i = lower;
-            while (step > 0 && i < upper) || (step < 0 && i > upper) {
-                items.push(t.items[i as usize].clone());
-                i += step;
-            }
-            return Ok(Val::tuple(items));
-        }
-        let i = int(self, &s.slice)?;
-        let at = if i < 0 { i + len } else { i };
-        match usize::try_from(at).ok().and_then(|i| t.items.get(i)) {
-            Some(item) => Ok(item.clone()),
-            None => Err(self.error(Id::BadArgument, format!("index {i} is out of range for a tuple of {len}"), s.slice.range(), "")),
-        }
-    }
-
     fn call(&mut self, c: &ast::ExprCall) -> Result<Val> {
         let callee = self.eval(&c.func)?;
         call::call(self, callee, c)
@@ -578,16 +449,29 @@ impl Lower<'_> {
 
     fn unsupported_expr(&mut self, e: &Expr) -> Box<Diagnostic> {
         let (what, help) = match e {
-            Expr::Lambda(_) => ("`lambda`", "define the function at module level under `@triton.jit`"),
-            Expr::Dict(_) | Expr::Set(_) => ("a dictionary or set", "use separate variables or a tuple"),
-            Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => ("a comprehension", "write the elements out, or use `tl.static_range`"),
-            Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => ("`await` and `yield`", "a kernel runs to its end"),
+            Expr::Lambda(_) => {
+                ("`lambda`", "define the function at module level under `@triton.jit`")
+            }
+            Expr::Dict(_) | Expr::Set(_) => {
+                ("a dictionary or set", "use separate variables or a tuple")
+            }
+            Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => {
+                ("a comprehension", "write the elements out, or use `tl.static_range`")
+            }
+            Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => {
+                ("`await` and `yield`", "a kernel runs to its end")
+            }
             Expr::Starred(_) => ("`*` here", "spread tuples only in calls and tuple displays"),
             Expr::Slice(_) => ("a slice here", "tiles take only full slices, as in `x[:, None]`"),
             Expr::BytesLiteral(_) => ("a bytes literal", "use a string"),
             _ => ("this expression", "see docs/language.md for what kernels may contain"),
         };
-        let error = self.error(Id::UnsupportedPython, format!("{what} is not supported in a kernel"), e.range(), "");
+        let error = self.error(
+            Id::UnsupportedPython,
+            format!("{what} is not supported in a kernel"),
+            e.range(),
+            "",
+        );
         Box::new((*error).help(help))
     }
 }

@@ -72,7 +72,9 @@ impl Lower<'_> {
     pub(super) fn form(&self, val: &Val) -> Form {
         match val {
             Val::Tensor(v) => Form::Tensor(self.ty(*v)),
-            Val::Tuple(t) => Form::Tuple(t.items.iter().map(|v| self.form(v)).collect(), t.names.clone()),
+            Val::Tuple(t) => {
+                Form::Tuple(t.items.iter().map(|v| self.form(v)).collect(), t.names.clone())
+            }
             other => Form::Fixed(other.clone()),
         }
     }
@@ -100,8 +102,11 @@ impl Lower<'_> {
         match (form, val) {
             (Form::Fixed(_), _) => Ok(()),
             (Form::Tensor(_), _) => {
-                let value = self.to_tensor(val)?;
-                out.push(value.ok_or_else(|| BuildError("a value without a run-time form".to_string()))?);
+                let value = self.materialize(val)?;
+                out.push(
+                    value
+                        .ok_or_else(|| BuildError("a value without a run-time form".to_string()))?,
+                );
                 Ok(())
             }
             (Form::Tuple(forms, _), Val::Tuple(t)) => {

@@ -19,17 +19,34 @@ const MAX_UNROLLED: i128 = 100_000;
 impl Lower<'_> {
     pub fn for_stmt(&mut self, s: &ast::StmtFor) -> Result<()> {
         if let Some(first) = s.orelse.first() {
-            return Err(self.error(Id::UnsupportedPython, "a loop in a kernel has no `else`", first.range(), ""));
+            return Err(self.error(
+                Id::UnsupportedPython,
+                "a loop in a kernel has no `else`",
+                first.range(),
+                "",
+            ));
         }
         let Expr::Name(target) = &*s.target else {
-            return Err(self.error(Id::UnsupportedPython, "a loop in a kernel has one name as its variable", s.target.range(), ""));
+            return Err(self.error(
+                Id::UnsupportedPython,
+                "a loop in a kernel has one name as its variable",
+                s.target.range(),
+                "",
+            ));
         };
         let iter = match self.eval(&s.iter)? {
             Val::Iter(iter) => iter,
             other => {
                 let what = self.describe(&other);
-                let e = self.error(Id::UnsupportedPython, format!("a loop cannot run over {what}"), s.iter.range(), "");
-                return Err(Box::new((*e).help("use `range`, `tl.range` or, to unroll it, `tl.static_range`")));
+                let e = self.error(
+                    Id::UnsupportedPython,
+                    format!("a loop cannot run over {what}"),
+                    s.iter.range(),
+                    "",
+                );
+                return Err(Box::new(
+                    (*e).help("use `range`, `tl.range` or, to unroll it, `tl.static_range`"),
+                ));
             }
         };
         if iter.unrolled { self.unrolled(s, target, &iter) } else { self.counted(s, target, &iter) }
@@ -45,18 +62,37 @@ impl Lower<'_> {
                 other => {
                     let what = self.describe(other);
                     let message = "the bounds of `tl.static_range` must be constexpr integers";
-                    return Err(self.error(Id::NotConstexpr, message, s.iter.range(), format!("one is {what}")));
+                    return Err(self.error(
+                        Id::NotConstexpr,
+                        message,
+                        s.iter.range(),
+                        format!("one is {what}"),
+                    ));
                 }
             }
         }
         let [lower, upper, step] = bounds;
         if step == 0 {
-            return Err(self.error(Id::BadArgument, "the step of a range must not be 0", s.iter.range(), ""));
+            return Err(self.error(
+                Id::BadArgument,
+                "the step of a range must not be 0",
+                s.iter.range(),
+                "",
+            ));
         }
-        let count = if step > 0 { (upper - lower + step - 1) / step } else { (lower - upper - step - 1) / -step };
+        let count = if step > 0 {
+            (upper - lower + step - 1) / step
+        } else {
+            (lower - upper - step - 1) / -step
+        };
         if count > MAX_UNROLLED {
             let message = format!("this loop would be unrolled {count} times");
-            return Err(self.error(Id::TooLarge, message, s.iter.range(), format!("at most {MAX_UNROLLED}")));
+            return Err(self.error(
+                Id::TooLarge,
+                message,
+                s.iter.range(),
+                format!("at most {MAX_UNROLLED}"),
+            ));
         }
         let place = self.place(target.range());
         for i in 0..count.max(0) {
@@ -90,16 +126,26 @@ impl Lower<'_> {
         self.b.loc = self.loc(TextRange::new(s.range().start(), s.iter.range().end()));
         let [lower, upper, step] = bounds;
         let inits = carried.iter().flat_map(|c| c.init.clone()).collect();
-        let results = self.b.ops(TileOp::For { lower, upper, step, inits, hints: iter.hints, body })?;
+        let results =
+            self.b.ops(TileOp::For { lower, upper, step, inits, hints: iter.hints, body })?;
         self.leave_loop(before, carried, results);
-        self.undefine(target.id.as_str(), "a loop's variable has no value after the loop", target.range());
+        self.undefine(
+            target.id.as_str(),
+            "a loop's variable has no value after the loop",
+            target.range(),
+        );
         self.undefine_locals(&s.body, "it is assigned only inside the loop");
         Ok(())
     }
 
     pub fn while_stmt(&mut self, s: &ast::StmtWhile) -> Result<()> {
         if let Some(first) = s.orelse.first() {
-            return Err(self.error(Id::UnsupportedPython, "a loop in a kernel has no `else`", first.range(), ""));
+            return Err(self.error(
+                Id::UnsupportedPython,
+                "a loop in a kernel has no `else`",
+                first.range(),
+                "",
+            ));
         }
         let mut carried = self.carried(&s.body, Some(&s.test), None)?;
         let env = self.frame().env.clone();
@@ -116,7 +162,12 @@ impl Lower<'_> {
                 return Ok(());
             }
             Cond::Known(true) => {
-                let e = self.error(Id::UnsupportedPython, "this loop never ends", s.test.range(), "always true");
+                let e = self.error(
+                    Id::UnsupportedPython,
+                    "this loop never ends",
+                    s.test.range(),
+                    "always true",
+                );
                 return Err(Box::new((*e).help("kernels have no `break`: let the condition be a run-time value that the body changes")));
             }
         };
@@ -144,10 +195,16 @@ impl Lower<'_> {
     fn loop_bounds(&mut self, iter: &Iter, range: TextRange) -> Result<[Value; 3]> {
         let mut ty: Option<Scalar> = None;
         for bound in &iter.bounds {
-            let this = self.runtime_type(bound).filter(|t| t.is_scalar()).and_then(|t| t.elem.scalar());
+            let this =
+                self.runtime_type(bound).filter(|t| t.is_scalar()).and_then(|t| t.elem.scalar());
             let Some(this) = this.filter(|t| t.is_int()) else {
                 let what = self.describe(bound);
-                return Err(self.error(Id::TypeMismatch, "the bounds of a loop must be integers", range, format!("one is {what}")));
+                return Err(self.error(
+                    Id::TypeMismatch,
+                    "the bounds of a loop must be integers",
+                    range,
+                    format!("one is {what}"),
+                ));
             };
             let this = if this.is_bool() { Scalar::I32 } else { this };
             // A literal takes the type of the others where it fits.
@@ -161,7 +218,12 @@ impl Lower<'_> {
         if let Val::Const(c) = &iter.bounds[2]
             && !c.truthy()
         {
-            return Err(self.error(Id::BadArgument, "the step of a range must not be 0", range, ""));
+            return Err(self.error(
+                Id::BadArgument,
+                "the step of a range must not be 0",
+                range,
+                "",
+            ));
         }
         let ty = ty.unwrap_or(Scalar::I32);
         let mut out = [Value::new(0); 3];
@@ -176,7 +238,12 @@ impl Lower<'_> {
     }
 
     /// The variables that a loop changes, with their values so far.
-    fn carried(&mut self, body: &[Stmt], test: Option<&Expr>, target: Option<&str>) -> Result<Vec<Carried>> {
+    fn carried(
+        &mut self,
+        body: &[Stmt],
+        test: Option<&Expr>,
+        target: Option<&str>,
+    ) -> Result<Vec<Carried>> {
         let mut out = Vec::new();
         for name in assigned_names(body, test) {
             if Some(&*name) == target {
@@ -190,7 +257,13 @@ impl Lower<'_> {
             let form = self.form(&val);
             let mut init = Vec::new();
             self.flatten(&val, &form, &mut init)?;
-            out.push(Carried { name, form, init, place: binding.place.clone(), first: binding.place });
+            out.push(Carried {
+                name,
+                form,
+                init,
+                place: binding.place.clone(),
+                first: binding.place,
+            });
         }
         Ok(out)
     }
@@ -226,17 +299,23 @@ impl Lower<'_> {
         let name = &c.name;
         if let Val::Undefined(why) = &new.val {
             return Box::new(
-                Diagnostic::new(Id::LoopTypeChange, format!("`{name}` has no value at the end of the loop's body: {why}"))
-                    .primary(new.place.clone(), "assigned here")
-                    .secondary(c.first.clone(), "carried through the loop from here"),
+                Diagnostic::new(
+                    Id::LoopTypeChange,
+                    format!("`{name}` has no value at the end of the loop's body: {why}"),
+                )
+                .primary(new.place.clone(), "assigned here")
+                .secondary(c.first.clone(), "carried through the loop from here"),
             );
         }
         let old = before.get(name).map_or("another type".to_string(), |b| self.describe(&b.val));
         let now = self.describe(&new.val);
-        let mut d = Diagnostic::new(Id::LoopTypeChange, format!("`{name}` is {old} before the loop and {now} after an iteration"))
-            .primary(new.place.clone(), format!("{now} here"))
-            .secondary(c.first.clone(), format!("{old} here"))
-            .note("a variable that a loop changes keeps one type through all iterations");
+        let mut d = Diagnostic::new(
+            Id::LoopTypeChange,
+            format!("`{name}` is {old} before the loop and {now} after an iteration"),
+        )
+        .primary(new.place.clone(), format!("{now} here"))
+        .secondary(c.first.clone(), format!("{old} here"))
+        .note("a variable that a loop changes keeps one type through all iterations");
         let old_ty = before.get(name).and_then(|b| self.runtime_type(&b.val));
         let new_ty = self.runtime_type(&new.val);
         d = match (old_ty, new_ty) {

@@ -5,7 +5,8 @@
 //! branch   if, and what joins after it; returns in the middle
 //! loops    for and while: which names are carried
 //! form     what a value is made of as it crosses the edge of a region
-//! expr     expressions; names; attributes; indexing
+//! expr     expressions and names
+//! access   attributes and indices
 //! operator operators on values: promotion, broadcasting, Python's arithmetic on constexprs
 //! call     argument binding, inlining of jit functions, calls of builtins
 //! ```
@@ -13,6 +14,7 @@
 //! Names are bound to [`Val`]s in the frame of the function being inlined. Each body is visited
 //! once: what a loop carries is found from the names that its text assigns.
 
+mod access;
 mod branch;
 mod call;
 mod expr;
@@ -93,7 +95,12 @@ pub(crate) fn compile(host: &dyn Host, kernel: FnRef, specs: &[ParamSpec]) -> Re
     lower.parsed.insert(kernel, parsed.clone());
     let info = parsed.info();
     if info.params.len() != specs.len() {
-        let message = format!("`{}` has {} parameters, the signature {}", info.name, info.params.len(), specs.len());
+        let message = format!(
+            "`{}` has {} parameters, the signature {}",
+            info.name,
+            info.params.len(),
+            specs.len()
+        );
         return Err(Box::new(Diagnostic::new(Id::BadLaunch, message)));
     }
     lower.frames.push(Frame {
@@ -164,7 +171,13 @@ impl Lower<'_> {
     }
 
     /// A diagnostic about a range of the function being compiled, with the calls that led here.
-    pub fn error(&mut self, id: Id, message: impl Into<String>, range: TextRange, label: impl Into<String>) -> Box<Diagnostic> {
+    pub fn error(
+        &mut self,
+        id: Id,
+        message: impl Into<String>,
+        range: TextRange,
+        label: impl Into<String>,
+    ) -> Box<Diagnostic> {
         let loc = self.loc(range);
         Box::new(Diagnostic::new(id, message).primary_at(&self.b.func.places, loc, label))
     }
@@ -174,8 +187,10 @@ impl Lower<'_> {
             return Ok(());
         }
         let message = format!("the kernel has grown past {MAX_OPS} operations");
-        Err(Box::new((*self.error(Id::TooLarge, message, range, "while compiling this"))
-            .help("use `range` or `tl.range` where `tl.static_range` unrolls too much")))
+        Err(Box::new(
+            (*self.error(Id::TooLarge, message, range, "while compiling this"))
+                .help("use `range` or `tl.range` where `tl.static_range` unrolls too much"),
+        ))
     }
 
     pub fn ty(&self, value: Value) -> Type {
@@ -185,8 +200,12 @@ impl Lower<'_> {
     /// A literal as a scalar of type `ty`, into which it has been found to fit.
     pub fn literal(&mut self, c: &Const, ty: Scalar) -> Result<Value> {
         let constant = match c.as_number() {
-            Some(crate::value::Number::Int(i)) if ty.is_int() => Constant::int(ty, if ty.is_bool() { (i != 0) as i128 } else { i }),
-            Some(crate::value::Number::Float(f)) if ty.is_int() => Constant::int(ty, if ty.is_bool() { (f != 0.0) as i128 } else { f as i128 }),
+            Some(crate::value::Number::Int(i)) if ty.is_int() => {
+                Constant::int(ty, if ty.is_bool() { (i != 0) as i128 } else { i })
+            }
+            Some(crate::value::Number::Float(f)) if ty.is_int() => {
+                Constant::int(ty, if ty.is_bool() { (f != 0.0) as i128 } else { f as i128 })
+            }
             Some(n) => Constant::float(ty, n.as_f64()),
             None => Constant::int(Scalar::I32, 0),
         };
@@ -195,7 +214,7 @@ impl Lower<'_> {
 
     /// The value as one of the running kernel: a literal becomes a scalar of its natural type.
     /// None if it has no such form.
-    pub fn to_tensor(&mut self, val: &Val) -> Result<Option<Value>> {
+    pub fn materialize(&mut self, val: &Val) -> Result<Option<Value>> {
         match val {
             Val::Tensor(v) => Ok(Some(*v)),
             Val::Const(c) => match c.natural_type() {
@@ -211,11 +230,15 @@ impl Lower<'_> {
     pub fn decay(&mut self, val: Val) -> Result<Val> {
         match val {
             Val::Const(ref c) if c.natural_type().is_some() => {
-                Ok(self.to_tensor(&val)?.map_or(val, Val::Tensor))
+                Ok(self.materialize(&val)?.map_or(val, Val::Tensor))
             }
             Val::Tuple(t) => {
-                let items: Result<Vec<Val>> = t.items.iter().map(|v| self.decay(v.clone())).collect();
-                Ok(Val::Tuple(Rc::new(crate::value::Tuple { items: items?, names: t.names.clone() })))
+                let items: Result<Vec<Val>> =
+                    t.items.iter().map(|v| self.decay(v.clone())).collect();
+                Ok(Val::Tuple(Rc::new(crate::value::Tuple {
+                    items: items?,
+                    names: t.names.clone(),
+                })))
             }
             other => Ok(other),
         }

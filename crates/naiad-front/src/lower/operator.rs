@@ -96,12 +96,19 @@ pub(crate) fn int_promotion(a: Scalar, b: Scalar) -> Scalar {
 }
 
 impl Lower<'_> {
-    pub fn binary(&mut self, op: Operator, left: Operand, right: Operand, range: TextRange) -> Result<Val> {
+    pub fn binary(
+        &mut self,
+        op: Operator,
+        left: Operand,
+        right: Operand,
+        range: TextRange,
+    ) -> Result<Val> {
         match (&left.val, &right.val) {
             (Val::Const(a), Val::Const(b)) => self.const_binary(op, a, b, range),
             (Val::Tuple(_), _) | (_, Val::Tuple(_)) => self.tuple_binary(op, &left, &right, range),
             _ => {
-                let is_pointer = |o: &Operand| matches!(o.val, Val::Tensor(v) if self.ty(v).is_pointer());
+                let is_pointer =
+                    |o: &Operand| matches!(o.val, Val::Tensor(v) if self.ty(v).is_pointer());
                 if is_pointer(&left) || is_pointer(&right) {
                     return self.pointer_arithmetic(op, &left, &right, range);
                 }
@@ -110,7 +117,13 @@ impl Lower<'_> {
         }
     }
 
-    fn operator_error(&mut self, op: Operator, left: &Operand, right: &Operand, range: TextRange) -> Box<Diagnostic> {
+    fn operator_error(
+        &mut self,
+        op: Operator,
+        left: &Operand,
+        right: &Operand,
+        range: TextRange,
+    ) -> Box<Diagnostic> {
         let (a, b) = (self.describe(&left.val), self.describe(&right.val));
         let message = format!("`{}` is not defined between {a} and {b}", op.symbol());
         let (l, r) = (self.place(left.range), self.place(right.range));
@@ -118,7 +131,13 @@ impl Lower<'_> {
         Box::new(e.secondary(l, a).secondary(r, b))
     }
 
-    fn tensor_binary(&mut self, op: Operator, left: &Operand, right: &Operand, range: TextRange) -> Result<Val> {
+    fn tensor_binary(
+        &mut self,
+        op: Operator,
+        left: &Operand,
+        right: &Operand,
+        range: TextRange,
+    ) -> Result<Val> {
         if matches!(op, Operator::Pow | Operator::MatMul) {
             let e = self.operator_error(op, left, right, range);
             let help = match op {
@@ -129,7 +148,9 @@ impl Lower<'_> {
         }
         let (a, b) = self.promoted(op.symbol(), op.divides(), left, right, range)?;
         let ty = self.ty(a);
-        let Elem::Scalar(s) = ty.elem else { return Err(self.operator_error(op, left, right, range)) };
+        let Elem::Scalar(s) = ty.elem else {
+            return Err(self.operator_error(op, left, right, range));
+        };
         let f = match op {
             Operator::Add => BinaryFn::Add,
             Operator::Sub => BinaryFn::Sub,
@@ -148,7 +169,9 @@ impl Lower<'_> {
             _ => {
                 let e = self.operator_error(op, left, right, range);
                 return Err(Box::new(match op {
-                    Operator::FloorDiv => (*e).help("divide with `/` and round with `tl.floor`; `//` is for integers"),
+                    Operator::FloorDiv => {
+                        (*e).help("divide with `/` and round with `tl.floor`; `//` is for integers")
+                    }
                     _ => *e,
                 }));
             }
@@ -175,7 +198,14 @@ impl Lower<'_> {
     }
 
     /// Both operands as values of one type and shape.
-    pub fn promoted(&mut self, what: &str, divides: bool, left: &Operand, right: &Operand, range: TextRange) -> Result<(Value, Value)> {
+    pub fn promoted(
+        &mut self,
+        what: &str,
+        divides: bool,
+        left: &Operand,
+        right: &Operand,
+        range: TextRange,
+    ) -> Result<(Value, Value)> {
         let scalar = self.common_type(what, divides, left, right, range)?;
         let a = self.adopt(left, scalar, range)?;
         let b = self.adopt(right, scalar, range)?;
@@ -183,7 +213,14 @@ impl Lower<'_> {
     }
 
     /// The element type that a binary operation computes in.
-    pub fn common_type(&mut self, what: &str, divides: bool, left: &Operand, right: &Operand, range: TextRange) -> Result<Scalar> {
+    pub fn common_type(
+        &mut self,
+        what: &str,
+        divides: bool,
+        left: &Operand,
+        right: &Operand,
+        range: TextRange,
+    ) -> Result<Scalar> {
         let mut types = [Scalar::I32; 2];
         let mut literal = [false; 2];
         for (i, o) in [left, right].into_iter().enumerate() {
@@ -193,7 +230,12 @@ impl Lower<'_> {
                 None => {
                     let d = self.describe(&o.val);
                     let message = format!("`{what}` is not defined for {d}");
-                    return Err(self.error(Id::TypeMismatch, message, o.range, "this is no number"));
+                    return Err(self.error(
+                        Id::TypeMismatch,
+                        message,
+                        o.range,
+                        "this is no number",
+                    ));
                 }
             }
         }
@@ -230,9 +272,13 @@ impl Lower<'_> {
             return Err(Box::new((*e).help("cast the fp8 operand to a wider float first")));
         } else if divides && a.is_signed() != b.is_signed() {
             let (x, y) = (a.triton_name(), b.triton_name());
-            let message = format!("Cannot use `{what}` between {x} and {y} because they have different signedness");
+            let message = format!(
+                "Cannot use `{what}` between {x} and {y} because they have different signedness"
+            );
             let e = self.error(Id::TypeMismatch, message, range, "");
-            return Err(Box::new((*e).help("cast one of them so that both are signed or both unsigned")));
+            return Err(Box::new(
+                (*e).help("cast one of them so that both are signed or both unsigned"),
+            ));
         } else {
             int_promotion(a, b)
         })
@@ -248,9 +294,18 @@ impl Lower<'_> {
                     && !(scalar.int_min()..=scalar.int_max()).contains(&i)
                 {
                     let t = scalar.triton_name();
-                    let message = format!("the literal {i} is out of range for {t}, the type of the other operand");
-                    let e = self.error(Id::LiteralRange, message, o.range, format!("{t} holds {} to {}", scalar.int_min(), scalar.int_max()));
-                    return Err(Box::new((*e).help("cast the other operand to a wider type first")));
+                    let message = format!(
+                        "the literal {i} is out of range for {t}, the type of the other operand"
+                    );
+                    let e = self.error(
+                        Id::LiteralRange,
+                        message,
+                        o.range,
+                        format!("{t} holds {} to {}", scalar.int_min(), scalar.int_max()),
+                    );
+                    return Err(Box::new(
+                        (*e).help("cast the other operand to a wider type first"),
+                    ));
                 }
                 self.literal(c, scalar)
             }
@@ -261,7 +316,13 @@ impl Lower<'_> {
         }
     }
 
-    pub fn broadcast_pair(&mut self, what: &str, (a, left): (Value, &Operand), (b, right): (Value, &Operand), range: TextRange) -> Result<(Value, Value)> {
+    pub fn broadcast_pair(
+        &mut self,
+        what: &str,
+        (a, left): (Value, &Operand),
+        (b, right): (Value, &Operand),
+        range: TextRange,
+    ) -> Result<(Value, Value)> {
         let (sa, sb) = (self.ty(a).shape, self.ty(b).shape);
         match broadcast_shapes(sa, sb) {
             Ok(shape) => Ok((self.b.broadcast_to(a, shape)?, self.b.broadcast_to(b, shape)?)),
@@ -270,7 +331,14 @@ impl Lower<'_> {
     }
 
     /// Two shapes that do not fit: both shapes, the operands, and where their variables were made.
-    pub fn shape_mismatch(&mut self, what: &str, (left, sa): (&Operand, Shape), (right, sb): (&Operand, Shape), axis: usize, range: TextRange) -> Box<Diagnostic> {
+    pub fn shape_mismatch(
+        &mut self,
+        what: &str,
+        (left, sa): (&Operand, Shape),
+        (right, sb): (&Operand, Shape),
+        axis: usize,
+        range: TextRange,
+    ) -> Box<Diagnostic> {
         let rank = sa.rank().max(sb.rank());
         let dim = |s: Shape| (axis + s.rank()).checked_sub(rank).map_or(1, |i| s.dim(i));
         let message = format!("the shapes {sa} and {sb} do not match in `{what}`");
@@ -281,14 +349,18 @@ impl Lower<'_> {
             let name = place.text().to_string();
             d = d.secondary(place, format!("shape {shape}"));
             if let Some(binding) = self.frame().env.get(name.as_str()) {
-                d = d.secondary(binding.place.clone(), format!("`{name}` gets its shape {shape} here"));
+                d = d.secondary(
+                    binding.place.clone(),
+                    format!("`{name}` gets its shape {shape} here"),
+                );
             }
         }
         let transposed = sa.rank() == 2 && sb.rank() == 2 && sa.permuted(&[1, 0]) == sb;
         Box::new(if transposed {
             d.help("one shape is the other transposed: `tl.trans` one of them, or build it for the transposed tile")
         } else {
-            d.note("extents must be equal or 1; a tile of lower rank gets leading axes of 1").help("line axes up with `[:, None]` and `[None, :]`")
+            d.note("extents must be equal or 1; a tile of lower rank gets leading axes of 1")
+                .help("line axes up with `[:, None]` and `[None, :]`")
         })
     }
 
@@ -300,17 +372,29 @@ impl Lower<'_> {
                 Box::new(d)
             }
             ShapeError::TooLarge(n) => {
-                let message = format!("a tile of {n} elements is too large: at most {} are possible", naiad_ir::types::MAX_NUMEL);
+                let message = format!(
+                    "a tile of {n} elements is too large: at most {} are possible",
+                    naiad_ir::types::MAX_NUMEL
+                );
                 self.error(Id::BadShape, message, range, "")
             }
-            ShapeError::TooManyDims(n) => self.error(Id::BadShape, format!("a tile cannot have {n} axes"), range, ""),
+            ShapeError::TooManyDims(n) => {
+                self.error(Id::BadShape, format!("a tile cannot have {n} axes"), range, "")
+            }
         }
     }
 
     // ---- pointers -----------------------------------------------------------------------------
 
-    fn pointer_arithmetic(&mut self, op: Operator, left: &Operand, right: &Operand, range: TextRange) -> Result<Val> {
-        let is_pointer = |l: &Self, o: &Operand| matches!(o.val, Val::Tensor(v) if l.ty(v).is_pointer());
+    fn pointer_arithmetic(
+        &mut self,
+        op: Operator,
+        left: &Operand,
+        right: &Operand,
+        range: TextRange,
+    ) -> Result<Val> {
+        let is_pointer =
+            |l: &Self, o: &Operand| matches!(o.val, Val::Tensor(v) if l.ty(v).is_pointer());
         let (ptr, off) = match op {
             Operator::Add if is_pointer(self, right) => (right, left),
             Operator::Add | Operator::Sub => (left, right),
@@ -321,10 +405,16 @@ impl Lower<'_> {
         };
         if !off_ty.elem.scalar().is_some_and(Scalar::is_int) || !is_pointer(self, ptr) {
             let e = self.operator_error(op, left, right, range);
-            let help = if off_ty.is_pointer() { "subtract or add element counts, not pointers" } else { "cast the offset to an integer" };
+            let help = if off_ty.is_pointer() {
+                "subtract or add element counts, not pointers"
+            } else {
+                "cast the offset to an integer"
+            };
             return Err(Box::new((*e).help(help)));
         }
-        let Some(offset) = self.to_tensor(&off.val)? else { return Err(self.operator_error(op, left, right, range)) };
+        let Some(offset) = self.materialize(&off.val)? else {
+            return Err(self.operator_error(op, left, right, range));
+        };
         let (p, mut offset) = self.broadcast_pair(op.symbol(), (*p, ptr), (offset, off), range)?;
         if op == Operator::Sub {
             // Negated in its own type: an unsigned offset then moves up, as on a GPU.
@@ -335,7 +425,13 @@ impl Lower<'_> {
 
     // ---- comparisons --------------------------------------------------------------------------
 
-    pub fn compare_values(&mut self, p: Predicate, left: &Operand, right: &Operand, range: TextRange) -> Result<Val> {
+    pub fn compare_values(
+        &mut self,
+        p: Predicate,
+        left: &Operand,
+        right: &Operand,
+        range: TextRange,
+    ) -> Result<Val> {
         let is_tensor = |o: &Operand| matches!(o.val, Val::Tensor(_));
         if !is_tensor(left) && !is_tensor(right) {
             return self.const_compare(p, left, right, range);
@@ -343,7 +439,11 @@ impl Lower<'_> {
         for (a, b) in [(left, right), (right, left)] {
             if matches!(a.val, Val::Tensor(v) if self.ty(v).is_pointer()) {
                 let e = self.error(Id::TypeMismatch, "pointers cannot be compared", range, "");
-                let help = if b.val.is_none() { "write `ptr is None` or `ptr is not None`" } else { "cast both with `.to(tl.int64)`" };
+                let help = if b.val.is_none() {
+                    "write `ptr is None` or `ptr is not None`"
+                } else {
+                    "cast both with `.to(tl.int64)`"
+                };
                 return Err(Box::new((*e).help(help)));
             }
         }
@@ -351,7 +451,13 @@ impl Lower<'_> {
         Ok(Val::Tensor(self.b.compare(p, a, b)?))
     }
 
-    fn const_compare(&mut self, p: Predicate, left: &Operand, right: &Operand, range: TextRange) -> Result<Val> {
+    fn const_compare(
+        &mut self,
+        p: Predicate,
+        left: &Operand,
+        right: &Operand,
+        range: TextRange,
+    ) -> Result<Val> {
         if let Predicate::Eq | Predicate::Ne = p
             && let Some(equal) = left.val.const_eq(&right.val)
         {
@@ -367,7 +473,12 @@ impl Lower<'_> {
         };
         let Some(ordering) = ordering else {
             let (a, b) = (self.describe(&left.val), self.describe(&right.val));
-            return Err(self.error(Id::TypeMismatch, format!("`{}` is not defined between {a} and {b}", symbol(p)), range, ""));
+            return Err(self.error(
+                Id::TypeMismatch,
+                format!("`{}` is not defined between {a} and {b}", symbol(p)),
+                range,
+                "",
+            ));
         };
         use std::cmp::Ordering::{Equal, Greater, Less};
         Ok(Val::bool(match p {
@@ -382,7 +493,13 @@ impl Lower<'_> {
 
     // ---- compile-time values ------------------------------------------------------------------
 
-    fn const_binary(&mut self, op: Operator, a: &Const, b: &Const, range: TextRange) -> Result<Val> {
+    fn const_binary(
+        &mut self,
+        op: Operator,
+        a: &Const,
+        b: &Const,
+        range: TextRange,
+    ) -> Result<Val> {
         if let (Operator::Add, Const::Str(x), Const::Str(y)) = (op, a, b) {
             return Ok(Val::str(&format!("{x}{y}")));
         }
@@ -390,29 +507,43 @@ impl Lower<'_> {
             (Some(x), Some(y)) => python_arithmetic(op, x, y),
             _ => Err(Arithmetic::Undefined),
         };
-        let bools = matches!((a, b), (Const::Bool(_), Const::Bool(_))) && matches!(op, Operator::Bits(..));
+        let bools =
+            matches!((a, b), (Const::Bool(_), Const::Bool(_))) && matches!(op, Operator::Bits(..));
         match result {
             Ok(Number::Int(i)) if bools => Ok(Val::bool(i != 0)),
             Ok(Number::Int(i)) => Ok(Val::int(i)),
             Ok(Number::Float(f)) => Ok(Val::Const(Const::Float(f))),
             Err(why) => {
-                let id = if why == Arithmetic::Undefined { Id::TypeMismatch } else { Id::LiteralRange };
+                let id =
+                    if why == Arithmetic::Undefined { Id::TypeMismatch } else { Id::LiteralRange };
                 let message = match why {
-                    Arithmetic::Undefined => format!("`{}` is not defined between {a} and {b}", op.symbol()),
+                    Arithmetic::Undefined => {
+                        format!("`{}` is not defined between {a} and {b}", op.symbol())
+                    }
                     Arithmetic::ByZero => format!("division by zero: {a} {} {b}", op.symbol()),
-                    Arithmetic::TooLarge => format!("{a} {} {b} is out of range: it has more than 127 bits", op.symbol()),
+                    Arithmetic::TooLarge => format!(
+                        "{a} {} {b} is out of range: it has more than 127 bits",
+                        op.symbol()
+                    ),
                 };
                 Err(self.error(id, message, range, "at compile time"))
             }
         }
     }
 
-    fn tuple_binary(&mut self, op: Operator, left: &Operand, right: &Operand, range: TextRange) -> Result<Val> {
+    fn tuple_binary(
+        &mut self,
+        op: Operator,
+        left: &Operand,
+        right: &Operand,
+        range: TextRange,
+    ) -> Result<Val> {
         match (op, &left.val, &right.val) {
             (Operator::Add, Val::Tuple(a), Val::Tuple(b)) => {
                 Ok(Val::tuple(a.items.iter().chain(&b.items).cloned().collect()))
             }
-            (Operator::Mul, Val::Tuple(t), Val::Const(Const::Int(n))) | (Operator::Mul, Val::Const(Const::Int(n)), Val::Tuple(t)) => {
+            (Operator::Mul, Val::Tuple(t), Val::Const(Const::Int(n)))
+            | (Operator::Mul, Val::Const(Const::Int(n)), Val::Tuple(t)) => {
                 let n = (*n).clamp(0, 1 << 16) as usize;
                 Ok(Val::tuple(std::iter::repeat_n(&t.items, n).flatten().cloned().collect()))
             }
@@ -435,7 +566,12 @@ fn symbol(p: Predicate) -> &'static str {
 
 /// The integer type of the same width with the sign wanted.
 fn with_sign(s: Scalar, signed: bool) -> Scalar {
-    let twins = [(Scalar::I8, Scalar::U8), (Scalar::I16, Scalar::U16), (Scalar::I32, Scalar::U32), (Scalar::I64, Scalar::U64)];
+    let twins = [
+        (Scalar::I8, Scalar::U8),
+        (Scalar::I16, Scalar::U16),
+        (Scalar::I32, Scalar::U32),
+        (Scalar::I64, Scalar::U64),
+    ];
     let found = twins.into_iter().find(|&(i, u)| i == s || u == s);
     found.map_or(s, |(i, u)| if signed { i } else { u })
 }
@@ -448,7 +584,11 @@ pub(crate) enum Arithmetic {
 }
 
 /// Python's arithmetic: `//` and `%` round down, `/` gives floats, integers do not wrap.
-pub(crate) fn python_arithmetic(op: Operator, x: Number, y: Number) -> std::result::Result<Number, Arithmetic> {
+pub(crate) fn python_arithmetic(
+    op: Operator,
+    x: Number,
+    y: Number,
+) -> std::result::Result<Number, Arithmetic> {
     use Arithmetic::{ByZero, TooLarge, Undefined};
     if let (Number::Int(a), Number::Int(b)) = (x, y) {
         let int = |r: Option<i128>| r.map(Number::Int).ok_or(TooLarge);
@@ -459,8 +599,12 @@ pub(crate) fn python_arithmetic(op: Operator, x: Number, y: Number) -> std::resu
             Operator::Div if b == 0 => Err(ByZero),
             Operator::Div => Ok(Number::Float(a as f64 / b as f64)),
             Operator::FloorDiv | Operator::Mod if b == 0 => Err(ByZero),
-            Operator::FloorDiv => int(a.checked_div_euclid(b).map(|q| if b < 0 && a.rem_euclid(b) != 0 { q - 1 } else { q })),
-            Operator::Mod => int(a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r })),
+            Operator::FloorDiv => int(a
+                .checked_div_euclid(b)
+                .map(|q| if b < 0 && a.rem_euclid(b) != 0 { q - 1 } else { q })),
+            Operator::Mod => {
+                int(a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }))
+            }
             Operator::Pow if b < 0 && a == 0 => Err(ByZero),
             Operator::Pow if b < 0 => Ok(Number::Float((a as f64).powf(b as f64))),
             Operator::Pow => int(u32::try_from(b).ok().and_then(|e| a.checked_pow(e))),

@@ -5,8 +5,8 @@ use crate::lower::operator::Operator;
 use crate::source::{Result, is_constexpr_text};
 use crate::value::{Const, Val};
 use naiad_diag::Id;
-use naiad_ir::tile::TileOp;
 use naiad_ir::Value;
+use naiad_ir::tile::TileOp;
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 use std::rc::Rc;
@@ -30,7 +30,12 @@ impl Lower<'_> {
         {
             let what = self.describe(val);
             let range = parsed.def.name.range();
-            let e = self.error(Id::BadReturn, format!("the kernel returns {what}"), range, "a kernel returns nothing");
+            let e = self.error(
+                Id::BadReturn,
+                format!("the kernel returns {what}"),
+                range,
+                "a kernel returns nothing",
+            );
             return Err(Box::new((*e).help("store the result through a pointer argument")));
         }
         self.b.ops(TileOp::Return {})?;
@@ -39,7 +44,8 @@ impl Lower<'_> {
 
     pub fn block(&mut self, stmts: &[Stmt]) -> Result<Flow> {
         for (i, stmt) in stmts.iter().enumerate() {
-            match self.stmt(stmt)? {
+            // Blocks nest, and each level is a few frames of this walk.
+            match stacker::maybe_grow(128 << 10, 4 << 20, || self.stmt(stmt))? {
                 Flow::Next => {}
                 returned @ Flow::Returned(_) => return Ok(returned),
                 Flow::Maybe { flag, val } => {
@@ -79,7 +85,12 @@ impl Lower<'_> {
 
     fn ret(&mut self, s: &ast::StmtReturn) -> Result<Flow> {
         if self.frame().loops > 0 {
-            let e = self.error(Id::BadReturn, "Cannot have `return` statements inside a loop", s.range(), "");
+            let e = self.error(
+                Id::BadReturn,
+                "Cannot have `return` statements inside a loop",
+                s.range(),
+                "",
+            );
             return Err(Box::new((*e)
                 .help("keep the result in a variable, guard the rest of the body with an `if`, and return after the loop")));
         }
@@ -92,7 +103,12 @@ impl Lower<'_> {
 
     fn assign(&mut self, s: &ast::StmtAssign) -> Result<()> {
         if let [_, second, ..] = s.targets.as_slice() {
-            let e = self.error(Id::UnsupportedPython, "a value cannot be assigned to several targets at once", second.range(), "");
+            let e = self.error(
+                Id::UnsupportedPython,
+                "a value cannot be assigned to several targets at once",
+                second.range(),
+                "",
+            );
             return Err(Box::new((*e).help("write one assignment for each name")));
         }
         let val = self.eval(&s.value)?;
@@ -121,14 +137,29 @@ impl Lower<'_> {
             Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
                 let Val::Tuple(t) = &val else {
                     let what = self.describe(&val);
-                    return Err(self.error(Id::TypeMismatch, format!("cannot unpack {what}"), value_range, "this is no tuple"));
+                    return Err(self.error(
+                        Id::TypeMismatch,
+                        format!("cannot unpack {what}"),
+                        value_range,
+                        "this is no tuple",
+                    ));
                 };
                 if let Some(star) = elts.iter().find(|e| e.is_starred_expr()) {
-                    return Err(self.error(Id::UnsupportedPython, "`*` cannot stand in an assignment's target", star.range(), ""));
+                    return Err(self.error(
+                        Id::UnsupportedPython,
+                        "`*` cannot stand in an assignment's target",
+                        star.range(),
+                        "",
+                    ));
                 }
                 if t.items.len() != elts.len() {
-                    let which = if t.items.len() > elts.len() { "too many values to unpack" } else { "not enough values to unpack" };
-                    let message = format!("{which}: {} names, {} values", elts.len(), t.items.len());
+                    let which = if t.items.len() > elts.len() {
+                        "too many values to unpack"
+                    } else {
+                        "not enough values to unpack"
+                    };
+                    let message =
+                        format!("{which}: {} names, {} values", elts.len(), t.items.len());
                     return Err(self.error(Id::TypeMismatch, message, target.range(), ""));
                 }
                 for (target, item) in elts.iter().zip(&t.items) {
@@ -137,18 +168,34 @@ impl Lower<'_> {
                 Ok(())
             }
             Expr::Subscript(_) => {
-                let e = self.error(Id::UnsupportedPython, "an element of a tile cannot be assigned", target.range(), "tiles are values, not memory");
+                let e = self.error(
+                    Id::UnsupportedPython,
+                    "an element of a tile cannot be assigned",
+                    target.range(),
+                    "tiles are values, not memory",
+                );
                 Err(Box::new((*e).help("build the new tile with `tl.where(condition, new, old)`, or store through a pointer")))
             }
-            other => Err(self.error(Id::UnsupportedPython, "only names and tuples of names can be assigned", other.range(), "")),
+            other => Err(self.error(
+                Id::UnsupportedPython,
+                "only names and tuples of names can be assigned",
+                other.range(),
+                "",
+            )),
         }
     }
 
     fn want_constexpr(&mut self, val: Val, range: TextRange, name: &str) -> Result<Val> {
         if let Val::Tensor(v) = val {
-            let message = format!("`{name}` is declared constexpr, but its value is known only at run time");
+            let message =
+                format!("`{name}` is declared constexpr, but its value is known only at run time");
             let what = crate::value::type_name(self.ty(v));
-            return Err(self.error(Id::NotConstexpr, message, range, format!("this is a run-time {what}")));
+            return Err(self.error(
+                Id::NotConstexpr,
+                message,
+                range,
+                format!("this is a run-time {what}"),
+            ));
         }
         Ok(val)
     }
@@ -204,27 +251,54 @@ impl Lower<'_> {
                 },
                 None => "assertion failed".to_string(),
             };
-            return Err(self.error(Id::StaticAssert, message, s.test.range(), "false at compile time"));
+            return Err(self.error(
+                Id::StaticAssert,
+                message,
+                s.test.range(),
+                "false at compile time",
+            ));
         }
         Ok(())
     }
 
     fn unsupported_stmt(&mut self, stmt: &Stmt) -> Box<naiad_diag::Diagnostic> {
         let (what, help) = match stmt {
-            Stmt::Break(_) => ("`break`", "end the loop by its condition: `while` with a flag, or guard the body with an `if`"),
+            Stmt::Break(_) => (
+                "`break`",
+                "end the loop by its condition: `while` with a flag, or guard the body with an `if`",
+            ),
             Stmt::Continue(_) => ("`continue`", "guard the rest of the body with an `if`"),
-            Stmt::FunctionDef(_) => ("a nested function", "define it at module level under `@triton.jit`; it will be inlined"),
+            Stmt::FunctionDef(_) => (
+                "a nested function",
+                "define it at module level under `@triton.jit`; it will be inlined",
+            ),
             Stmt::ClassDef(_) => ("a class", "define it outside the kernel"),
             Stmt::Delete(_) => ("`del`", "values are freed after their last use by themselves"),
-            Stmt::With(_) => ("`with`", "only special context managers of Triton may stand here, and Naiad supports none yet"),
-            Stmt::Raise(_) => ("`raise`", "use `tl.static_assert` at compile time or `tl.device_assert` at run time"),
+            Stmt::With(_) => (
+                "`with`",
+                "only special context managers of Triton may stand here, and Naiad supports none yet",
+            ),
+            Stmt::Raise(_) => (
+                "`raise`",
+                "use `tl.static_assert` at compile time or `tl.device_assert` at run time",
+            ),
             Stmt::Try(_) => ("`try`", "kernels have no exceptions"),
             Stmt::Import(_) | Stmt::ImportFrom(_) => ("`import`", "import at module level"),
-            Stmt::Global(_) | Stmt::Nonlocal(_) => ("`global` and `nonlocal`", "pass values as arguments and return them"),
+            Stmt::Global(_) | Stmt::Nonlocal(_) => {
+                ("`global` and `nonlocal`", "pass values as arguments and return them")
+            }
             Stmt::Match(_) => ("`match`", "use `if` and `elif`"),
-            _ => ("this statement", "kernels hold assignments, expressions, `if`, `for`, `while`, `return` and `assert`"),
+            _ => (
+                "this statement",
+                "kernels hold assignments, expressions, `if`, `for`, `while`, `return` and `assert`",
+            ),
         };
-        let e = self.error(Id::UnsupportedPython, format!("{what} is not supported in a kernel"), first_line(stmt), "");
+        let e = self.error(
+            Id::UnsupportedPython,
+            format!("{what} is not supported in a kernel"),
+            first_line(stmt),
+            "",
+        );
         Box::new((*e).help(help))
     }
 }

@@ -85,7 +85,9 @@ pub(super) fn broadcast(f: &F, src: &Value, shape: &Shape) -> Infer {
 
 pub(super) fn reshape(f: &F, src: &Value, shape: &Shape) -> Infer {
     let ty = f.ty(*src);
-    check(ty.shape.numel() == shape.numel(), || format!("{} has not the elements of {shape}", ty.shape))?;
+    check(ty.shape.numel() == shape.numel(), || {
+        format!("{} has not the elements of {shape}", ty.shape)
+    })?;
     one(ty.with_shape(*shape))
 }
 
@@ -101,7 +103,8 @@ pub(super) fn permute(f: &F, src: &Value, order: &Axes) -> Infer {
 
 pub(super) fn join(f: &F, a: &Value, b: &Value) -> Infer {
     let ty = same_type(f, *a, *b)?;
-    let shape = ty.shape.with_inserted(ty.shape.rank(), 2).map_err(|e| format!("no shape: {e:?}"))?;
+    let shape =
+        ty.shape.with_inserted(ty.shape.rank(), 2).map_err(|e| format!("no shape: {e:?}"))?;
     one(ty.with_shape(shape))
 }
 
@@ -177,8 +180,12 @@ pub(super) fn bitcast(f: &F, src: &Value, to: &Elem) -> Infer {
 pub(super) fn ptr_add(f: &F, ptr: &Value, offset: &Value) -> Infer {
     let (ty, off) = (f.ty(*ptr), f.ty(*offset));
     pointee(ty)?;
-    check(off.elem.scalar().is_some_and(Scalar::is_int), || format!("wants an integer offset, not {off}"))?;
-    check(ty.shape == off.shape, || format!("pointer shape {} and offset shape {} differ", ty.shape, off.shape))?;
+    check(off.elem.scalar().is_some_and(Scalar::is_int), || {
+        format!("wants an integer offset, not {off}")
+    })?;
+    check(ty.shape == off.shape, || {
+        format!("pointer shape {} and offset shape {} differ", ty.shape, off.shape)
+    })?;
     one(ty)
 }
 
@@ -186,13 +193,21 @@ fn mask_fits(f: &F, mask: &Option<Value>, shape: Shape) -> Result<(), String> {
     mask.map_or(Ok(()), |m| bool_like(f, m, shape))
 }
 
-pub(super) fn load(f: &F, ptr: &Value, mask: &Option<Value>, other: &Option<Value>, _: &MemHints) -> Infer {
+pub(super) fn load(
+    f: &F,
+    ptr: &Value,
+    mask: &Option<Value>,
+    other: &Option<Value>,
+    _: &MemHints,
+) -> Infer {
     let ty = f.ty(*ptr);
     let out = ty.with_elem(pointee(ty)?);
     mask_fits(f, mask, ty.shape)?;
     if let Some(other) = other {
         check(mask.is_some(), || "`other` without a mask".to_string())?;
-        check(f.ty(*other) == out, || format!("`other` is {}, the load gives {out}", f.ty(*other)))?;
+        check(f.ty(*other) == out, || {
+            format!("`other` is {}, the load gives {out}", f.ty(*other))
+        })?;
     }
     one(out)
 }
@@ -200,18 +215,36 @@ pub(super) fn load(f: &F, ptr: &Value, mask: &Option<Value>, other: &Option<Valu
 fn writes(f: &F, ptr: Value, value: Value) -> Result<Type, String> {
     let ty = f.ty(ptr);
     let want = ty.with_elem(pointee(ty)?);
-    check(!ty.elem.pointer().is_some_and(|p| p.is_const), || "writes through a pointer to const".to_string())?;
-    check(f.ty(value) == want, || format!("the value is {}, the pointer wants {want}", f.ty(value)))?;
+    check(!ty.elem.pointer().is_some_and(|p| p.is_const), || {
+        "writes through a pointer to const".to_string()
+    })?;
+    check(f.ty(value) == want, || {
+        format!("the value is {}, the pointer wants {want}", f.ty(value))
+    })?;
     Ok(want)
 }
 
-pub(super) fn store(f: &F, ptr: &Value, value: &Value, mask: &Option<Value>, _: &MemHints) -> Infer {
+pub(super) fn store(
+    f: &F,
+    ptr: &Value,
+    value: &Value,
+    mask: &Option<Value>,
+    _: &MemHints,
+) -> Infer {
     let ty = writes(f, *ptr, *value)?;
     mask_fits(f, mask, ty.shape)?;
     Ok(smallvec![])
 }
 
-pub(super) fn atomic_rmw(func: &F, f: &AtomicOp, ptr: &Value, value: &Value, mask: &Option<Value>, _: &Sem, _: &Scope) -> Infer {
+pub(super) fn atomic_rmw(
+    func: &F,
+    f: &AtomicOp,
+    ptr: &Value,
+    value: &Value,
+    mask: &Option<Value>,
+    _: &Sem,
+    _: &Scope,
+) -> Infer {
     let ty = writes(func, *ptr, *value)?;
     mask_fits(func, mask, ty.shape)?;
     let s = number(ty)?;
@@ -224,14 +257,28 @@ pub(super) fn atomic_rmw(func: &F, f: &AtomicOp, ptr: &Value, value: &Value, mas
     one(ty)
 }
 
-pub(super) fn atomic_cas(f: &F, ptr: &Value, compare: &Value, value: &Value, _: &Sem, _: &Scope) -> Infer {
+pub(super) fn atomic_cas(
+    f: &F,
+    ptr: &Value,
+    compare: &Value,
+    value: &Value,
+    _: &Sem,
+    _: &Scope,
+) -> Infer {
     let ty = writes(f, *ptr, *value)?;
     same_type(f, *compare, *value)?;
     check(number(ty)?.bits() >= 16, || format!("no atomic compare-and-swap for {ty}"))?;
     one(ty)
 }
 
-pub(super) fn dot(f: &F, a: &Value, b: &Value, acc: &Option<Value>, out: &Scalar, _: &Precision) -> Infer {
+pub(super) fn dot(
+    f: &F,
+    a: &Value,
+    b: &Value,
+    acc: &Option<Value>,
+    out: &Scalar,
+    _: &Precision,
+) -> Infer {
     let (ta, tb) = (f.ty(*a), f.ty(*b));
     let rank = ta.shape.rank();
     let fits = rank >= 2
@@ -281,7 +328,15 @@ pub(super) fn assume(f: &F, cond: &Value) -> Infer {
     Ok(smallvec![])
 }
 
-pub(super) fn for_loop(f: &F, lower: &Value, upper: &Value, step: &Value, inits: &[Value], _: &LoopHints, _: &Block) -> Infer {
+pub(super) fn for_loop(
+    f: &F,
+    lower: &Value,
+    upper: &Value,
+    step: &Value,
+    inits: &[Value],
+    _: &LoopHints,
+    _: &Block,
+) -> Infer {
     let ty = same_type(f, *lower, *upper)?;
     same_type(f, *lower, *step)?;
     check(ty.is_scalar() && number(ty)?.is_int(), || format!("bounds must be integers, not {ty}"))?;

@@ -33,7 +33,8 @@ mod verify;
 
 pub use build::{BuildError, Builder, broadcast_shapes};
 pub use ops::{
-    AtomicOp, Axes, CacheModifier, Constant, Eviction, HintKind, LoopHints, MemHints, Precision, Scope, Sem, TileOp,
+    AtomicOp, Axes, CacheModifier, Constant, Eviction, HintKind, LoopHints, MemHints, Precision,
+    Scope, Sem, TileOp,
 };
 
 use crate::function::Function;

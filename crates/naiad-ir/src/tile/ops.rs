@@ -274,7 +274,8 @@ impl Default for MemHints {
 
 impl Attr for MemHints {
     fn to_word(&self) -> String {
-        let parts = [self.cache.name(), self.evict.name(), if self.volatile { "volatile" } else { "" }];
+        let parts =
+            [self.cache.name(), self.evict.name(), if self.volatile { "volatile" } else { "" }];
         let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
         parts.join("+")
     }

@@ -73,7 +73,8 @@ pub(super) fn op(f: &F, op: &TileOp) -> Result<(), String> {
             yields(f, *otherwise, &want, "the second branch")
         }
         TileOp::Reduce { inputs, body, .. } | TileOp::Scan { inputs, body, .. } => {
-            let one: Vec<Type> = inputs.iter().map(|&v| f.ty(v).with_shape(Shape::SCALAR)).collect();
+            let one: Vec<Type> =
+                inputs.iter().map(|&v| f.ty(v).with_shape(Shape::SCALAR)).collect();
             let two = [one.clone(), one.clone()].concat();
             params(f, *body, &two, "the combine function")?;
             yields(f, *body, &one, "the combine function")?;
