@@ -48,7 +48,7 @@ fn single(cx: &Context<'_>, t: &Target<'_>, access: Access) -> Option<*mut u8> {
     let address = t.addresses.uniform()? as i64;
     let (lo, hi) = (i128::from(address), i128::from(address) + t.elem.size() as i128);
     let tensor = cx.memory.find(t.origin, lo, hi, access.writes())?;
-    let clear = !cx.views || owner(cx, t.origin, tensor).surely_in_view(lo, hi);
+    let clear = !cx.views || surely_in_view(cx, t.origin, tensor, lo, hi);
     (clear && (tensor.writable || !access.writes())).then_some(address as usize as *mut u8)
 }
 
@@ -82,15 +82,14 @@ fn block(cx: &Context<'_>, t: &Target<'_>, access: Access) -> Option<Block> {
     }
     let (lo, hi) = (address + least, address + most + t.elem.size() as i128);
     let tensor = cx.memory.find(t.origin, lo, hi, access.writes())?;
-    let clear = !cx.views || owner(cx, t.origin, tensor).surely_in_view(lo, hi);
+    let clear = !cx.views || surely_in_view(cx, t.origin, tensor, lo, hi);
     let clear = clear && (tensor.writable || !access.writes());
     // Checked to be inside a storage, hence an address.
     clear.then_some(Block { steps, range, whole, address: address as usize })
 }
 
-/// The tensor by whose view an access is judged: the one that the pointer came from.
-fn owner<'a>(cx: &Context<'a>, origin: Origin, found: &'a Tensor) -> &'a Tensor {
-    cx.memory.tensor(origin).unwrap_or(found)
+fn surely_in_view(cx: &Context<'_>, origin: Origin, found: &Tensor, lo: i128, hi: i128) -> bool {
+    cx.memory.outside_view(origin, found, |t| t.surely_in_view(lo, hi)).is_none()
 }
 
 pub fn load(cx: &Context<'_>, t: &Target<'_>, other: Option<&Tile>) -> Result<Tile, Fault> {
@@ -253,8 +252,10 @@ impl<'c, 'a> Cursor<'c, 'a> {
         if self.access.writes() && !tensor.writable {
             return Err(cx.site.read_only(tensor, &self.lane(address, lane)));
         }
-        let owner = owner(cx, self.t.origin, tensor);
-        if cx.views && !owner.in_view(address, size) {
+        let inside = |t: &Tensor| t.in_view(address, size);
+        if cx.views
+            && let Some(owner) = cx.memory.outside_view(self.t.origin, tensor, inside)
+        {
             if self.access.writes() {
                 return Err(cx.site.outside_view(owner, &self.lane(address, lane)));
             }
@@ -266,7 +267,7 @@ impl<'c, 'a> Cursor<'c, 'a> {
         self.tensor = Some(tensor);
         self.lo = tensor.lo;
         self.span = (tensor.len + 1).saturating_sub(size);
-        self.ask_view = cx.views && owner.view.is_some();
+        self.ask_view = cx.views;
         Ok(())
     }
 

@@ -40,7 +40,7 @@ pub struct Shared<'a> {
 /// state changes: it may only be counting.
 const PATIENCE: u64 = 1 << 26;
 
-/// Ops between two looks at the stop flag.
+/// Small ops between two looks at the stop flag.
 const POLL_OPS: u32 = 2048;
 
 #[derive(Clone, Default)]
@@ -187,20 +187,22 @@ impl<'a, P: Policy> Exec<'a, P> {
         let func = self.shared.code.func;
         let writes = p.traffic.writes;
         loop {
-            self.ops += 1;
-            if self.ops >= POLL_OPS {
-                self.ops = 0;
-                if (self.shared.stopped)(p.number) {
-                    return Ok(Pause::Stopped);
-                }
-            }
             let Some(frame) = p.frames.last_mut() else { return Ok(Pause::Finished) };
             let Some(&inst) = func.insts(frame.block).get(frame.next) else {
                 // A block without an end: the verifier lets none through.
                 return Ok(Pause::Finished);
             };
             frame.next += 1;
-            self.cost += u64::from(self.shared.code.cost(inst));
+            let cost = self.shared.code.cost(inst);
+            self.cost += u64::from(cost);
+            // Large tiles make an op take as long as many small ones.
+            self.ops += 1 + (cost >> 10);
+            if self.ops >= POLL_OPS {
+                self.ops = 0;
+                if (self.shared.stopped)(p.number) {
+                    return Ok(Pause::Stopped);
+                }
+            }
             if self.step(p, inst)? {
                 let stuck = p.repeats || p.spins > PATIENCE;
                 return Ok(Pause::Waiting { stuck, wrote: p.traffic.writes != writes });

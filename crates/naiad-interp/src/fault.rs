@@ -28,9 +28,9 @@ pub enum Access {
 impl Access {
     fn verb(self) -> &'static str {
         match self {
-            Access::Load => "load reads",
-            Access::Store => "store writes",
-            Access::Atomic => "atomic operation accesses",
+            Access::Load => "reads",
+            Access::Store => "writes",
+            Access::Atomic => "atomically updates",
         }
     }
 
@@ -74,7 +74,7 @@ impl Site<'_> {
         let place = self.place(lane);
         let report = self.report(id, message, place.clone());
         if report.labels.is_empty() {
-            return report.note(format!("in `{}`, {place}", self.func.name));
+            return report.note(place);
         }
         report
     }
@@ -82,8 +82,10 @@ impl Site<'_> {
     pub fn out_of_bounds(&self, memory: &Memory, lane: &Lane<'_>) -> Fault {
         let verb = lane.access.verb();
         let Some(t) = memory.tensor(lane.origin) else {
-            let message =
-                format!("{verb} address {:#x}, which is in no argument's memory", lane.address);
+            let message = format!(
+                "kernel `{}` {verb} address {:#x}, which is in no argument's memory",
+                self.func.name, lane.address
+            );
             let report = self.at_lane(Id::OutOfBounds, message, lane);
             let report = report
                 .note("the pointer was made from an integer, or chosen from several pointers");
@@ -91,44 +93,35 @@ impl Site<'_> {
                 report.help("only the memory of the launch's arguments can be reached"),
             );
         };
-        let size = lane.elem.size() as i128;
         let element = Element::of(t, lane);
-        let (first, end) =
-            (t.lo as i128 - t.address as i128, t.lo as i128 + t.len as i128 - t.address as i128);
-        let message = format!("{verb} outside the memory of `{}`: {element}", t.name);
-        let range = if first % size == 0 && end % size == 0 {
-            format!(
-                "`{}` has elements {} to {} of {}",
-                t.name,
-                first / size,
-                end / size - 1,
-                lane.elem
-            )
-        } else {
-            format!("`{}` has bytes {first} to {}", t.name, end - 1)
-        };
+        let message = format!(
+            "kernel `{}` {verb} outside the memory of `{}`: {element}",
+            self.func.name, t.name
+        );
+        let range = describe(t, lane.elem);
         let report = self.at_lane(Id::OutOfBounds, message, lane).note(range);
         Box::new(with_mask_help(report, lane))
     }
 
     pub fn outside_view(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
         let element = Element::of(t, lane);
-        let message = format!("{} outside the view of `{}`: {element}", lane.access.verb(), t.name);
-        let mut report = self.at_lane(Id::OutsideView, message, lane);
-        if let Some(view) = &t.view {
-            let dims: Vec<String> = view.shape.iter().map(usize::to_string).collect();
-            report = report.note(format!(
-                "`{}` has shape ({}) of {}; the element belongs to the same allocation, but not to the tensor",
-                t.name,
-                dims.join(", "),
-                view.elem
-            ));
-        }
+        let message = format!(
+            "kernel `{}` {} outside the view of `{}`, though inside its memory: {element}",
+            self.func.name,
+            lane.access.verb(),
+            t.name
+        );
+        let report = self.at_lane(Id::OutsideView, message, lane).note(describe(t, lane.elem));
         Box::new(with_mask_help(report, lane))
     }
 
     pub fn read_only(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
-        let message = format!("{} to `{}`, which is read-only", lane.access.verb(), t.name);
+        let message = format!(
+            "kernel `{}` {} `{}`, which is read-only",
+            self.func.name,
+            lane.access.verb(),
+            t.name
+        );
         Box::new(
             self.at_lane(Id::OutOfBounds, message, lane).help("pass a tensor that may be written"),
         )
@@ -136,12 +129,35 @@ impl Site<'_> {
 
     pub fn misaligned(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
         let message = format!(
-            "atomic operation on `{}` at address {:#x}, which is no multiple of {} bytes",
+            "kernel `{}` atomically updates `{}` at address {:#x}, which is no multiple of {} bytes",
+            self.func.name,
             t.name,
             lane.address,
             lane.elem.size()
         );
         Box::new(self.at_lane(Id::Misaligned, message, lane))
+    }
+}
+
+/// A tensor's extent, counted in elements of the access.
+fn describe(t: &Tensor, elem: Scalar) -> String {
+    let size = elem.size() as i128;
+    let first = t.lo as i128 - t.address as i128;
+    let end = first + t.len as i128;
+    let memory = if t.len == 0 {
+        "it has no memory".to_string()
+    } else if first % size == 0 && end % size == 0 {
+        format!("its memory holds elements {} to {}", first / size, end / size - 1)
+    } else {
+        format!("its memory holds bytes {first} to {}", end - 1)
+    };
+    match &t.view {
+        Some(view) => {
+            let dims: Vec<String> = view.shape.iter().map(usize::to_string).collect();
+            let dims = if dims.len() == 1 { format!("{},", dims[0]) } else { dims.join(", ") };
+            format!("`{}` has shape ({dims}) of {}; {memory}", t.name, view.elem)
+        }
+        None => format!("`{}` points to {elem}; {memory}", t.name),
     }
 }
 

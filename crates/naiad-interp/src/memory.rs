@@ -64,6 +64,25 @@ impl Memory {
         }
         Some(all.find(|t| t.writable).unwrap_or(first))
     }
+
+    /// The tensor that is at fault if an access to this storage is outside the view; none if it is
+    /// inside. A pointer from an argument is judged by that argument's view; any other by the views of
+    /// all arguments that share the storage, since nobody knows which was meant.
+    pub fn outside_view<'a>(
+        &'a self,
+        origin: Origin,
+        found: &'a Tensor,
+        inside: impl Fn(&Tensor) -> bool,
+    ) -> Option<&'a Tensor> {
+        let fault = match self.tensor(origin) {
+            Some(t) => !inside(t),
+            None => {
+                let shares = |t: &Tensor| t.lo < found.lo + found.len && found.lo < t.lo + t.len;
+                !self.tensors.iter().flatten().any(|t| shares(t) && inside(t))
+            }
+        };
+        fault.then(|| self.tensor(origin).unwrap_or(found))
+    }
 }
 
 impl Tensor {

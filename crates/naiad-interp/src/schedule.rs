@@ -112,8 +112,18 @@ impl<'a> Board<'a> {
 fn deadlock(code: &Code<'_>, waiting: &[Waits]) -> Fault {
     let func = code.func;
     let message = match waiting {
-        [(_, p, _)] => format!("deadlock: {} waits for a value that nobody writes", program(*p)),
-        all => format!("deadlock: {} programs wait for values that nobody writes", all.len()),
+        [(_, p, _)] => {
+            format!(
+                "kernel `{}` deadlocks: {} waits for a value that nobody writes",
+                func.name,
+                program(*p)
+            )
+        }
+        all => format!(
+            "kernel `{}` deadlocks: {} programs wait for values that nobody writes",
+            func.name,
+            all.len()
+        ),
     };
     let mut places: Vec<(Inst, Vec<[u32; 3]>)> = Vec::new();
     for &(_, coordinates, inst) in waiting {
@@ -136,11 +146,14 @@ fn deadlock(code: &Code<'_>, waiting: &[Waits]) -> Fault {
             (_, Some(place)) => report.secondary(place, text),
             (_, None) => {
                 use naiad_ir::OpInfo;
-                report.note(format!("`{}` in `{}`, {text}", func.op(*inst).name(), func.name))
+                report.note(format!("`{}`, {text}", func.op(*inst).name()))
             }
         };
     }
-    Box::new(report.help("every program of the grid has started, so no other can write the value"))
+    Box::new(report.help(
+        "all programs have started; see that whoever is waited for sets the value on every path, \
+         and that the grid has as many programs as are counted",
+    ))
 }
 
 /// Runs all programs of the grid.

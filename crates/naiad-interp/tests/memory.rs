@@ -51,9 +51,9 @@ fn names_the_lane_out_of_bounds() {
                 .unwrap_err();
             assert_eq!(
                 said(&fault),
-                "error[out-of-bounds]: load reads outside the memory of `x`: element 1000\n\
-                 note: in `add`, lane 104 of program (7, 0, 0)\n\
-                 note: `x` has elements 0 to 999 of fp32\n\
+                "error[out-of-bounds]: kernel `add` reads outside the memory of `x`: element 1000\n\
+                 note: lane 104 of program (7, 0, 0)\n\
+                 note: `x` has shape (1000,) of fp32; its memory holds elements 0 to 999\n\
                  help: the mask is true in this lane; compare each index with the extent of its own axis"
             );
         }
@@ -166,9 +166,9 @@ fn names_the_lane_of_two_axes() {
     let fault = run(&func, [1, 1, 1], &args, &PLAIN).unwrap_err();
     assert_eq!(
         said(&fault),
-        "error[out-of-bounds]: load reads outside the memory of `x`: element -16\n\
-         note: in `copy2`, lane (1, 0) of program (0, 0, 0)\n\
-         note: `x` has elements 0 to 99 of i32\n\
+        "error[out-of-bounds]: kernel `copy2` reads outside the memory of `x`: element -16\n\
+         note: lane (1, 0) of program (0, 0, 0)\n\
+         note: `x` has shape (100,) of i32; its memory holds elements 0 to 99\n\
          help: the mask is true in this lane; compare each index with the extent of its own axis"
     );
 }
@@ -214,10 +214,12 @@ fn the_checked_policy_knows_views() {
     let report = run(&func, [1, 1, 1], &args, &checked).unwrap();
     assert_eq!(
         report.findings.iter().map(said).collect::<Vec<_>>(),
-        ["error[outside-view]: load reads outside the view of `x`: element 10\n\
-          note: in `copy2`, lane (0, 10) of program (0, 0, 0)\n\
-          note: `x` has shape (16, 10) of i32; the element belongs to the same allocation, but not to the tensor\n\
-          help: the mask is true in this lane; compare each index with the extent of its own axis"]
+        [
+            "error[outside-view]: kernel `copy2` reads outside the view of `x`, though inside its memory: element 10\n\
+          note: lane (0, 10) of program (0, 0, 0)\n\
+          note: `x` has shape (16, 10) of i32; its memory holds elements -40 to 983\n\
+          help: the mask is true in this lane; compare each index with the extent of its own axis"
+        ]
     );
     assert_eq!(out[3 + 10], 50);
     assert!(run(&func, [1, 1, 1], &args, &PLAIN).unwrap().findings.is_empty());
@@ -233,7 +235,10 @@ fn the_checked_policy_knows_views() {
         int(16),
     ];
     let fault = run(&func, [1, 1, 1], &args, &checked).unwrap_err();
-    assert_eq!(fault.message, "store writes outside the view of `out`: element 10");
+    assert_eq!(
+        fault.message,
+        "kernel `copy2` writes outside the view of `out`, though inside its memory: element 10"
+    );
     // A view that runs backwards.
     let args = [
         padded("x", &mut x, 16, 16, -20, 400),
@@ -250,6 +255,39 @@ fn the_checked_policy_knows_views() {
 }
 
 #[test]
+fn a_pointer_of_no_known_origin_may_be_in_any_view_of_the_storage() {
+    let func = kernel(
+        "tile @both(%a a: *i32, %b b: *i32, %o out: *i64) {
+  %i = bitcast %b to=i64 : i64
+  %z = const value=0:i64 : i64
+  %j = binary.add %i, %z : i64
+  %p = bitcast %j to=*i32 : *i32
+  %v = load %p : i32
+  store %p, %v
+  return
+}",
+    );
+    let checked = LaunchOptions { policy: PolicyKind::Checked, ..PLAIN };
+    let (mut x, mut out) = (vec![7i32; 8], vec![0i64]);
+    let start = x.as_mut_ptr() as usize;
+    let part = |first: usize| {
+        let view = View { elem: naiad_ir::Scalar::I32, shape: vec![2], strides: vec![1] };
+        Arg::Tensor(TensorArg {
+            name: format!("part{first}"),
+            address: start + 4 * first,
+            storage: start..start + 32,
+            view: Some(view),
+            writable: true,
+        })
+    };
+    let args = [part(0), part(4), tensor("out", &mut out)];
+    assert!(run(&func, [1, 1, 1], &args, &checked).unwrap().findings.is_empty());
+    let fault =
+        run(&func, [1, 1, 1], &[part(0), int(start as i64 + 12), args[2].clone()], &checked);
+    assert_eq!(fault.unwrap_err().id, naiad_diag::Id::OutsideView);
+}
+
+#[test]
 fn read_only_memory_is_not_written() {
     let func = kernel(ADD);
     let (mut x, mut y, mut out) = (vec![0f32; 128], vec![0f32; 128], vec![5f32; 128]);
@@ -261,7 +299,7 @@ fn read_only_memory_is_not_written() {
         int(128),
     ];
     let fault = run(&func, [1, 1, 1], &args, &PLAIN).unwrap_err();
-    assert_eq!(fault.message, "store writes to `out`, which is read-only");
+    assert_eq!(fault.message, "kernel `add` writes `out`, which is read-only");
     assert!(out.iter().all(|&v| v == 5.0));
 }
 
@@ -303,7 +341,9 @@ fn integers_become_pointers_into_arguments_only() {
                 run(&func, [1, 1, 1], &args, &LaunchOptions { naive, ..PLAIN }).unwrap_err();
             assert_eq!(
                 fault.message,
-                format!("load reads address {address:#x}, which is in no argument's memory")
+                format!(
+                    "kernel `grouped` reads address {address:#x}, which is in no argument's memory"
+                )
             );
         }
     }

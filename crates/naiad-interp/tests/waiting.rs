@@ -240,9 +240,9 @@ fn a_deadlock_names_who_waits() {
         let fault = run(&func, [5, 1, 1], &args, &options).unwrap_err();
         assert_eq!(
             said(&fault),
-            "error[deadlock]: deadlock: 5 programs wait for values that nobody writes\n\
-             note: `atomic_cas` in `lock`, waited for here by program (0, 0, 0), program (1, 0, 0), program (2, 0, 0), 2 more\n\
-             help: every program of the grid has started, so no other can write the value"
+            "error[deadlock]: kernel `lock` deadlocks: 5 programs wait for values that nobody writes\n\
+             note: `atomic_cas`, waited for here by program (0, 0, 0), program (1, 0, 0), program (2, 0, 0), 2 more\n\
+             help: all programs have started; see that whoever is waited for sets the value on every path, and that the grid has as many programs as are counted"
         );
     });
     // A barrier for one more program than there is.
@@ -251,7 +251,10 @@ fn a_deadlock_names_who_waits() {
         let (mut count, mut out, mut q) = (vec![0i32], vec![0i32; 50], vec![0i32; 50]);
         let args = [tensor("count", &mut count), tensor("out", &mut out), tensor("q", &mut q)];
         let fault = run(&func, [50, 1, 1], &args, &options).unwrap_err();
-        assert_eq!(fault.message, "deadlock: 50 programs wait for values that nobody writes");
+        assert_eq!(
+            fault.message,
+            "kernel `barrier` deadlocks: 50 programs wait for values that nobody writes"
+        );
     });
 }
 
