@@ -220,7 +220,8 @@ impl<D: Dialect> Parser<'_, D> {
             self.at += 1;
             raw.suffix = Some(self.word("a suffix")?);
         }
-        if self.peek() == Some('%') {
+        // Operands stand on the op's own line: one on the next begins another op.
+        if self.rest_of_line().trim_start().starts_with('%') {
             raw.operands.push(self.value()?);
             while self.eat(",") {
                 raw.operands.push(self.value()?);
@@ -408,6 +409,10 @@ impl<D: Dialect> Parser<'_, D> {
     fn peek(&mut self) -> Option<char> {
         self.skip_space();
         self.peek_raw()
+    }
+
+    fn rest_of_line(&self) -> &str {
+        self.source.text[self.at..].split('\n').next().unwrap_or("")
     }
 
     fn peek_raw(&self) -> Option<char> {

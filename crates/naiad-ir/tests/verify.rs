@@ -49,6 +49,11 @@ fn structure() {
 }
 
 #[test]
+fn an_op_without_operands_ends_with_its_line() {
+    sound("  barrier\n  %d = arange start=0 end=4 : <4xi32>\n  return");
+}
+
+#[test]
 fn operands_and_attributes() {
     broken("  %a = const value=1:i32 : i64\n  return", "result 0 has type i32, the text says i64");
     broken("  %a = const value=300:i8 : i8\n  return", "is no value of `value`");
