@@ -7,8 +7,8 @@ import importlib.util
 import sys
 import types
 
-# The version that `triton` says it has. Public code asks, and branches; 3.8 is the last that has
-# block pointers, which Naiad supports.
+# The version that `triton` says it has. Public code asks, and branches; Naiad follows the language
+# as it was before 3.9 took block pointers out.
 TRITON_VERSION = "3.8.0"
 
 

@@ -36,10 +36,7 @@ enum Bound {
     /// A module, or something in one, by its dotted path.
     Path(String),
     Jit(FnRef),
-    Expr {
-        value: Expr,
-        constexpr: bool,
-    },
+    Value(HostValue),
     Other(&'static str),
 }
 
@@ -154,7 +151,13 @@ impl FileHost {
 
     fn assign(&mut self, target: &Expr, value: &Expr, constexpr: bool) {
         if let Expr::Name(name) = target {
-            let bound = Bound::Expr { value: value.clone(), constexpr };
+            // Evaluated with what is bound so far, as Python does.
+            let bound = match self.value(value, 0) {
+                Some(HostValue::Constexpr(v)) => Bound::Value(HostValue::Constexpr(v)),
+                Some(v) if constexpr => Bound::Value(HostValue::Constexpr(Box::new(v))),
+                Some(v) => Bound::Value(v),
+                None => Bound::Other("a value that only running the module tells"),
+            };
             self.names.insert(name.id.to_string(), bound);
         }
     }
@@ -255,7 +258,7 @@ impl FileHost {
                 let items: Option<Vec<_>> = elts.iter().map(|e| self.value(e, depth + 1)).collect();
                 Some(HostValue::Tuple { items: items?, names: None })
             }
-            Expr::Name(n) => self.bound(n.id.as_str(), depth + 1),
+            Expr::Name(n) => self.bound(n.id.as_str()),
             Expr::Attribute(a) => match self.value(&a.value, depth + 1)? {
                 HostValue::Object(o, _) => self.attribute(o, a.attr.as_str()).ok()?,
                 HostValue::Constexpr(v) if a.attr.as_str() == "value" => Some(*v),
@@ -278,19 +281,11 @@ impl FileHost {
         }
     }
 
-    fn bound(&self, name: &str, depth: usize) -> Option<HostValue> {
+    fn bound(&self, name: &str) -> Option<HostValue> {
         match self.names.get(name)? {
             Bound::Path(path) => self.path(path).or_else(|| Some(self.module(path))),
             Bound::Jit(f) => Some(HostValue::Function(*f)),
-            Bound::Expr { value, constexpr } => match self.value(value, depth) {
-                Some(HostValue::Constexpr(v)) => Some(HostValue::Constexpr(v)),
-                Some(v) if *constexpr => Some(HostValue::Constexpr(Box::new(v))),
-                Some(v) => Some(v),
-                None => Some(self.object(
-                    name.to_string(),
-                    format!("`{name}`, whose value only running the module tells"),
-                )),
-            },
+            Bound::Value(value) => Some(value.clone()),
             Bound::Other(what) => Some(self.object(name.to_string(), what.to_string())),
         }
     }
@@ -312,7 +307,7 @@ impl Host for FileHost {
     }
 
     fn resolve(&self, _: FnRef, name: &str) -> Result<Option<HostValue>, HostError> {
-        Ok(self.bound(name, 0))
+        Ok(self.bound(name))
     }
 
     fn attribute(&self, object: ObjRef, name: &str) -> Result<Option<HostValue>, HostError> {

@@ -2,7 +2,6 @@
 //!
 //! A row is the name below `triton.language`, its parameters (`name=` may be left out, `*name`
 //! takes the rest), and what makes its value. Rows marked as methods can be called on a tensor.
-//! docs/language.md is generated from this table.
 
 use crate::builtins::{create, dot, dtype, math, memory, program, python, reduce, shape};
 use crate::lower::{Args, Lower};

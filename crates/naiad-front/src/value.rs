@@ -39,6 +39,8 @@ pub(crate) enum Val {
     Iter(Rc<Iter>),
     /// An object of the host that is opaque here.
     Object(ObjRef, Rc<str>),
+    /// A name of the language that Naiad does not have yet.
+    Missing(Rc<str>),
     /// A name that has no value here, and why: it was assigned on one path only, or it was a loop's
     /// variable.
     Undefined(Rc<str>),
@@ -95,7 +97,7 @@ impl Val {
             HostValue::Function(f) => Val::Function(f),
             HostValue::Builtin(path) => match crate::names::lookup(&path) {
                 Some(entry) => Val::Builtin(entry),
-                None => Val::Object(ObjRef(u32::MAX), format!("`tl.{path}`").into()),
+                None => Val::Missing(path.into()),
             },
             HostValue::Constexpr(inner) => Val::from_host(*inner),
             HostValue::Object(o, what) => Val::Object(o, what.into()),
@@ -123,6 +125,7 @@ impl Val {
             | Val::Tensor(_)
             | Val::Method(..)
             | Val::Iter(_)
+            | Val::Missing(_)
             | Val::Undefined(_) => return None,
         })
     }

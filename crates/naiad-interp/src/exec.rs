@@ -221,6 +221,11 @@ impl<'a, P: Policy> Exec<'a, P> {
                 let ty = signed(code.scalar(*lower));
                 let bound = |v: Value| number(ty, read(code, p, v).reg.tile.uniform().unwrap_or(0));
                 let (at, end, step) = (bound(*lower), bound(*upper), bound(*step));
+                if step == 0 {
+                    let (func, program) = (code.func, p.coordinates);
+                    let site = Site { func, inst, program, number: p.number };
+                    return Err(site.zero_step());
+                }
                 let carried = all(code, p, inits);
                 kill(p, code.dies_at_begin(inst));
                 if done(at, end, step) {

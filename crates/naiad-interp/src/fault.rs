@@ -79,6 +79,13 @@ impl Site<'_> {
         report
     }
 
+    /// A loop that would never end.
+    pub fn zero_step(&self) -> Fault {
+        let label = format!("the step is 0 in {}", program(self.program));
+        let message = format!("kernel `{}`: the step of a range must not be 0", self.func.name);
+        Box::new(self.report(Id::BadArgument, message, label))
+    }
+
     pub fn out_of_bounds(&self, memory: &Memory, lane: &Lane<'_>) -> Fault {
         let verb = lane.access.verb();
         let Some(t) = memory.tensor(lane.origin) else {

@@ -79,6 +79,11 @@ fn block(env: &Env<'_>, block_: Block, regs: &mut Regs<'_>) -> Result<(bool, Res
                 let ty = signed(env.code.scalar(*lower));
                 let bound = |v: Value| number(ty, regs.reg(v).tile.uniform().unwrap_or(0));
                 let (mut at, end, step) = (bound(*lower), bound(*upper), bound(*step));
+                if step == 0 {
+                    let message = "the step of a range must not be 0";
+                    let report = Diagnostic::new(Id::BadArgument, message);
+                    return Err(Box::new(report.primary_at(&func.places, func.loc(inst), "")));
+                }
                 let mut carried = regs.all(inits);
                 while if step < 0 { at > end } else { at < end } {
                     poll(env)?;

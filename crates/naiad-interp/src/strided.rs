@@ -64,7 +64,12 @@ unsafe fn copy_as<T: Copy>(dst: *mut u8, src: *const u8, dims: &[Dim]) {
                 let (&next, outer) = rest.split_last().unwrap_or((&inner, &[]));
                 let crossed =
                     inner.dst == size && next.src == size || inner.src == size && next.dst == size;
-                let crossed = crossed && next.src != 0 && next.dst != 0 && inner.n >= 8;
+                // Where rows of the destination overlap, the last in row-major order has to win.
+                let apart = |a: Dim, b: Dim| {
+                    a.dst.unsigned_abs() >= b.dst.unsigned_abs().saturating_mul(b.n)
+                };
+                let apart = apart(next, inner) || apart(inner, next);
+                let crossed = crossed && apart && next.src != 0 && next.dst != 0 && inner.n >= 8;
                 if crossed {
                     each(dst, src, outer, &mut |d, s| block::<T>(d, s, next, inner));
                 } else {

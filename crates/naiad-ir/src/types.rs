@@ -305,7 +305,6 @@ pub struct Type {
 }
 
 impl Type {
-    pub const BOOL: Type = Type::scalar(Scalar::I1);
     pub const I32: Type = Type::scalar(Scalar::I32);
     pub const I64: Type = Type::scalar(Scalar::I64);
     pub const F32: Type = Type::scalar(Scalar::F32);

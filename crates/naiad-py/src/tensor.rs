@@ -66,6 +66,14 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
             return unfit(why, "move it: `x.cpu()`");
         }
     }
+    if let Some(is_neg) = obj.getattr_opt(intern!(py, "is_neg"))?
+        && is_neg.call0()?.is_truthy()?
+    {
+        return unfit(
+            "is a view that negates its memory when read",
+            "resolve it: `x.resolve_neg()`",
+        );
+    }
     let elem = elem_of(&obj.getattr(intern!(py, "dtype"))?)?;
     let address: usize = data_ptr.call0()?.extract()?;
     let shape: Vec<usize> = obj.getattr(intern!(py, "shape"))?.extract()?;
@@ -75,9 +83,16 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
             let untyped = untyped.call0()?;
             let start: usize = untyped.call_method0(intern!(py, "data_ptr"))?.extract()?;
             let bytes: usize = untyped.call_method0(intern!(py, "nbytes"))?.extract()?;
-            start..start + bytes
+            start..start.saturating_add(bytes)
         }
-        None => extent(address, elem.size(), &shape, &strides),
+        None => {
+            let bytes: Option<Vec<isize>> =
+                strides.iter().map(|s| s.checked_mul(elem.size() as isize)).collect();
+            match bytes.and_then(|bytes| extent(address, elem.size(), &shape, &bytes)) {
+                Some(extent) => extent,
+                None => return beyond(),
+            }
+        }
     };
     let view = View { elem, shape, strides };
     Ok(Tensor { elem, address, storage, view: Some(view), writable: true })
@@ -86,6 +101,13 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
 fn array_like(obj: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
     let array = Array::read(obj, interface)?;
     let Array { elem, address, writable, .. } = array;
+    // NumPy's scalars have the interface too; their memory is a copy that nobody sees.
+    if array.shape.is_empty() && !obj.hasattr(intern!(obj.py(), "__setitem__"))? {
+        return unfit("is a NumPy scalar, which is no array", "pass `x.item()`, a Python number");
+    }
+    if address == 0 && !array.extent.is_empty() {
+        return unfit("has no memory: its address is null", "pass an array that exists");
+    }
     let size = elem.size() as isize;
     if array.byte_strides.iter().any(|s| s % size != 0) {
         return unfit(
@@ -106,6 +128,8 @@ struct Array {
     shape: Vec<usize>,
     byte_strides: Vec<isize>,
     writable: bool,
+    /// The addresses that its elements span.
+    extent: Range<usize>,
 }
 
 impl Array {
@@ -125,69 +149,75 @@ impl Array {
             Some(strides) => strides.extract()?,
             None => row_major(&shape, elem.size()),
         };
-        Ok(Array { elem, address, shape, byte_strides, writable: !read_only })
-    }
-
-    fn extent(&self) -> Range<usize> {
-        let (low, high) = reach(&self.shape, &self.byte_strides);
-        let end = if self.shape.contains(&0) { 0 } else { high + self.elem.size() as isize };
-        self.address.wrapping_add_signed(low)..self.address.wrapping_add_signed(end)
+        let Some(extent) = extent(address, elem.size(), &shape, &byte_strides) else {
+            return beyond();
+        };
+        Ok(Array { elem, address, shape, byte_strides, writable: !read_only, extent })
     }
 }
 
-/// The memory of the array that owns what `obj` shows: the end of its chain of bases.
+/// The memory of the array that owns what `obj` shows: the end of its chain of bases. A view that
+/// claims more than its owner has is refused, since the kernel would be let into foreign memory.
 fn storage_of(obj: &Bound<'_, PyAny>, array: &Array) -> Result<Range<usize>, Trouble> {
     let py = obj.py();
-    let mut owner = array.extent();
+    let mut owner = array.extent.clone();
     let mut base = obj.getattr_opt(intern!(py, "base"))?;
     while let Some(next) = base.filter(|b| !b.is_none()) {
         if next.hasattr(intern!(py, "untyped_storage"))? {
-            return Ok(union(owner, tensor(&next)?.map(|t| t.storage)));
+            if let Some(tensor) = tensor(&next)? {
+                owner = tensor.storage;
+            }
+            break;
         }
         // What is no array (bytes, a memory map) says nothing of its extent beyond the array over it.
         let Some(interface) = next.getattr_opt(intern!(py, "__array_interface__"))? else { break };
         let Ok(array) = Array::read(&next, &interface) else { break };
-        owner = union(owner, Some(array.extent()));
+        owner = array.extent;
         base = next.getattr_opt(intern!(py, "base"))?;
+    }
+    let (have, within) = (&array.extent, &owner);
+    // An empty view touches nothing and may stand anywhere.
+    if !have.is_empty() && (have.start < within.start || have.end > within.end) {
+        return unfit(
+            "is a view that reaches outside the array that owns its memory",
+            "give the view a shape and strides that stay inside, or copy it",
+        );
     }
     Ok(owner)
 }
 
-/// A view always lies within its base; an empty one may stand anywhere.
-fn union(a: Range<usize>, b: Option<Range<usize>>) -> Range<usize> {
-    match b {
-        Some(b) if a.is_empty() => b,
-        Some(b) => a.start.min(b.start)..a.end.max(b.end),
-        None => a,
-    }
+fn beyond<T>() -> Result<T, Trouble> {
+    unfit("has a shape and strides that no memory can hold", "pass an array that exists")
 }
 
-fn extent(address: usize, size: usize, shape: &[usize], strides: &[isize]) -> Range<usize> {
+/// The addresses that a strided array spans; none where they overflow.
+fn extent(
+    address: usize,
+    size: usize,
+    shape: &[usize],
+    byte_strides: &[isize],
+) -> Option<Range<usize>> {
     if shape.contains(&0) {
-        return address..address;
+        return Some(address..address);
     }
-    let (low, high) = reach(shape, strides);
-    let at = |elements: isize| address.wrapping_add_signed(elements * size as isize);
-    at(low)..at(high) + size
-}
-
-/// The least and greatest offset of any element.
-fn reach(shape: &[usize], strides: &[isize]) -> (isize, isize) {
     let (mut low, mut high) = (0isize, 0isize);
-    for (&extent, &stride) in shape.iter().zip(strides) {
-        let last = (extent.max(1) as isize - 1) * stride;
-        low += last.min(0);
-        high += last.max(0);
+    for (&extent, &stride) in shape.iter().zip(byte_strides) {
+        let last = isize::try_from(extent - 1).ok()?.checked_mul(stride)?;
+        low = low.checked_add(last.min(0))?;
+        high = high.checked_add(last.max(0))?;
     }
-    (low, high)
+    let start = address.checked_add_signed(low)?;
+    Some(start..address.checked_add_signed(high)?.checked_add(size)?)
 }
 
+/// Strides in bytes; where they overflow so does the extent that is computed from them.
 fn row_major(shape: &[usize], size: usize) -> Vec<isize> {
     let mut strides = vec![0; shape.len()];
     let mut stride = size as isize;
     for (slot, &extent) in strides.iter_mut().zip(shape).rev() {
         *slot = stride;
-        stride *= extent.max(1) as isize;
+        let extent = isize::try_from(extent.max(1)).unwrap_or(isize::MAX);
+        stride = stride.saturating_mul(extent);
     }
     strides
 }

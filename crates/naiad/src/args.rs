@@ -60,7 +60,7 @@ pub struct SliceView<'a> {
 impl<'a> SliceView<'a> {
     /// The whole slice, in one dimension, to be read.
     pub fn of<T: Element>(slice: &'a [T]) -> SliceView<'a> {
-        SliceView::new(T::SCALAR, slice.as_ptr().addr(), slice.len(), false)
+        SliceView::new(T::SCALAR, slice.as_ptr().expose_provenance(), slice.len(), false)
     }
 
     /// The whole slice, in one dimension, to be read and written.
@@ -117,7 +117,7 @@ impl<'a> SliceView<'a> {
             high += reach.max(0);
         }
         let empty = shape.contains(&0);
-        if !empty && (low < 0 || high >= len as i128) {
+        if offset > len || (!empty && (low < 0 || high >= len as i128)) {
             return Err(bad(format!(
                 "a view of shape {shape:?}, strides {strides:?} and offset {offset} reaches elements {low} to {high} of a slice of {len}"
             )));

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct KernelOptions {
     /// Parameters whose integers never become constexpr.
     pub do_not_specialize: Vec<ParamSelector>,
-    /// `tl.device_assert` is checked in every launch.
+    /// Accepted; there are no checks of debug mode yet.
     pub debug: bool,
 }
 

@@ -54,7 +54,7 @@ pub struct LaunchConfig {
     pub maxnreg: Option<u32>,
     /// `a * b + c` may be one rounding.
     pub enable_fp_fusion: bool,
-    /// `tl.device_assert` is checked.
+    /// Accepted; there are no checks of debug mode yet.
     pub debug: bool,
 }
 

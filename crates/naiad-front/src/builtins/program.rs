@@ -92,7 +92,7 @@ pub fn static_assert(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
             o.range,
             format!("this is {what}"),
         );
-        return Err(Box::new((*e).help("use `tl.device_assert` for run-time values")));
+        return Err(Box::new((*e).help("assert on constexprs, shapes and dtypes")));
     };
     if c.truthy() {
         return Ok(Val::NONE);

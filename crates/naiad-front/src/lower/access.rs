@@ -62,6 +62,7 @@ impl Lower<'_> {
             | Val::Method(..)
             | Val::Iter(_)
             | Val::Undefined(_)
+            | Val::Missing(_)
             | Val::Const(_) => None,
         };
         if found.is_some() || !matches!(object, Val::Tensor(_) | Val::Const(_) | Val::DType(_)) {

@@ -91,6 +91,10 @@ impl Lower<'_> {
                     None => Ok(Val::NONE),
                 }
             }
+            Val::Missing(path) => {
+                let message = format!("`tl.{path}` is not supported by Naiad yet");
+                Err(self.error(Id::UnknownTlName, message, callee_range, ""))
+            }
             other => {
                 let what = self.describe(other);
                 Err(self.error(Id::BadCall, format!("{what} cannot be called"), callee_range, ""))

@@ -464,7 +464,10 @@ impl Lower<'_> {
             Expr::Starred(_) => ("`*` here", "spread tuples only in calls and tuple displays"),
             Expr::Slice(_) => ("a slice here", "tiles take only full slices, as in `x[:, None]`"),
             Expr::BytesLiteral(_) => ("a bytes literal", "use a string"),
-            _ => ("this expression", "see docs/language.md for what kernels may contain"),
+            _ => (
+                "this expression",
+                "kernels hold arithmetic, comparisons, calls, attributes and `x[:, None]`",
+            ),
         };
         let error = self.error(
             Id::UnsupportedPython,

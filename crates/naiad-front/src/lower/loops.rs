@@ -80,11 +80,12 @@ impl Lower<'_> {
                 "",
             ));
         }
-        let count = if step > 0 {
-            (upper - lower + step - 1) / step
-        } else {
-            (lower - upper - step - 1) / -step
-        };
+        // Iterations of an unrolled loop; far too many where the bounds overflow.
+        let span = if step > 0 { upper.checked_sub(lower) } else { lower.checked_sub(upper) };
+        let count = span.map_or(i128::MAX, |span| {
+            let step = step.unsigned_abs().min(i128::MAX as u128) as i128;
+            if span <= 0 { 0 } else { (span - 1) / step + 1 }
+        });
         if count > MAX_UNROLLED {
             let message = format!("this loop would be unrolled {count} times");
             return Err(self.error(

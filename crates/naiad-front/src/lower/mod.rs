@@ -260,6 +260,7 @@ impl Lower<'_> {
             Val::Method(_, e) => format!("the method `{}`", e.path),
             Val::Iter(_) => "a range".to_string(),
             Val::Object(_, what) => what.to_string(),
+            Val::Missing(path) => format!("`tl.{path}`, which is not supported yet"),
             Val::Undefined(_) => "nothing".to_string(),
         }
     }

@@ -544,7 +544,12 @@ impl Lower<'_> {
             }
             (Operator::Mul, Val::Tuple(t), Val::Const(Const::Int(n)))
             | (Operator::Mul, Val::Const(Const::Int(n)), Val::Tuple(t)) => {
-                let n = (*n).clamp(0, 1 << 16) as usize;
+                let n = usize::try_from((*n).max(0)).unwrap_or(usize::MAX);
+                if t.items.len().saturating_mul(n) > 1 << 16 {
+                    let message =
+                        format!("a tuple of {} times {n} values is too large", t.items.len());
+                    return Err(self.error(Id::TooLarge, message, range, ""));
+                }
                 Ok(Val::tuple(std::iter::repeat_n(&t.items, n).flatten().cloned().collect()))
             }
             _ => Err(self.operator_error(op, left, right, range)),

@@ -237,8 +237,8 @@ impl Lower<'_> {
         }
     }
 
-    /// `assert` is `tl.device_assert`, which acts only in debug mode; what is known to fail now is
-    /// said now.
+    /// A run-time `assert` acts only in debug mode, which there is none of yet; what is known to fail
+    /// now is said now.
     fn assert(&mut self, s: &ast::StmtAssert) -> Result<()> {
         let test = self.eval(&s.test)?;
         if let Val::Const(c) = &test
@@ -278,10 +278,9 @@ impl Lower<'_> {
                 "`with`",
                 "only special context managers of Triton may stand here, and Naiad supports none yet",
             ),
-            Stmt::Raise(_) => (
-                "`raise`",
-                "use `tl.static_assert` at compile time or `tl.device_assert` at run time",
-            ),
+            Stmt::Raise(_) => {
+                ("`raise`", "use `tl.static_assert` for what is known at compile time")
+            }
             Stmt::Try(_) => ("`try`", "kernels have no exceptions"),
             Stmt::Import(_) | Stmt::ImportFrom(_) => ("`import`", "import at module level"),
             Stmt::Global(_) | Stmt::Nonlocal(_) => {
