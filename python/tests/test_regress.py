@@ -123,3 +123,15 @@ def test_lint_evaluates_a_module_once(tmp_path):
     file.write_text("\n".join(lines) + "\n")
     command = [sys.executable, "-m", "naiad", "lint", str(file)]
     assert subprocess.run(command, timeout=20, capture_output=True).returncode == 0
+
+
+def test_lint_finds_a_name_that_nothing_assigns(tmp_path):
+    file = tmp_path / "misspelled.py"
+    file.write_text(
+        "import triton\nimport triton.language as tl\n\n"
+        "@triton.jit\ndef k(x, n):\n    offsets = tl.arange(0, 8)\n    tl.store(x + ofsets, n)\n"
+    )
+    command = [sys.executable, "-m", "naiad", "lint", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "`ofsets` is not defined" in done.stderr and "did you mean `offsets`?" in done.stderr

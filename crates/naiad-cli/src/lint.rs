@@ -84,6 +84,8 @@ impl Guess {
             | Id::UnknownTlName
             | Id::BadGlobal
             | Id::Internal => true,
+            // A name that nothing assigns; one that some path assigns may depend on a guess.
+            Id::UndefinedName => d.labels.len() == 1,
             // Of literals only: an extent made from a guess is no news.
             Id::BadShape => d.place().is_some_and(|place| {
                 let words = place.text().split(|c: char| !c.is_alphanumeric() && c != '_');

@@ -62,9 +62,12 @@ class JITFunction(KernelInterface):
         self.pre_run_hooks = []
         self._repr = repr
 
-    @functools.cached_property
-    def _kernel(self):
-        return _naiad.Kernel(self, self.do_not_specialize, bool(self.debug))
+    def __getattr__(self, name):
+        # Made at its first use; not by `cached_property`, whose lock a fork could leave taken.
+        if name == "_kernel":
+            kernel = _naiad.Kernel(self, self.do_not_specialize, bool(self.debug))
+            return self.__dict__.setdefault(name, kernel)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     @functools.cached_property
     def params(self):
