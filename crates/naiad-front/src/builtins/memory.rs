@@ -239,12 +239,7 @@ pub fn atomic_rmw(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     writable(l, &po, p)?;
     let (sem, scope) = order(l, a.opt(3), a.opt(4))?;
     let s = p.pointee;
-    let fits = match f {
-        AtomicOp::Add => s.bits() >= 32 || matches!(s, Scalar::F16 | Scalar::BF16),
-        AtomicOp::Max | AtomicOp::Min | AtomicOp::Xchg => s.bits() >= 32,
-        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => s.bits() >= 32 && s.is_int(),
-    };
-    if !fits {
+    if !f.accepts(s) {
         let message = format!("`tl.{}` is not defined for {}", a.entry.path, s.triton_name());
         let e = l.error(Id::TypeMismatch, message, po.range, "");
         return Err(Box::new((*e).help(
@@ -264,7 +259,7 @@ pub fn atomic_cas(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (ptr, p) = pointer(l, &po)?;
     writable(l, &po, p)?;
     let (sem, scope) = order(l, a.opt(3), a.opt(4))?;
-    if p.pointee.bits() < 16 {
+    if !AtomicOp::cas_accepts(p.pointee) {
         let message = format!("`tl.atomic_cas` is not defined for {}", p.pointee.triton_name());
         return Err(l.error(
             Id::TypeMismatch,

@@ -248,12 +248,7 @@ pub(super) fn atomic_rmw(
     let ty = writes(func, *ptr, *value)?;
     mask_fits(func, mask, ty.shape)?;
     let s = number(ty)?;
-    let fits = match f {
-        AtomicOp::Add => s.bits() >= 32 || matches!(s, Scalar::F16 | Scalar::BF16),
-        AtomicOp::Max | AtomicOp::Min | AtomicOp::Xchg => s.bits() >= 32,
-        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => s.bits() >= 32 && s.is_int(),
-    };
-    check(fits, || format!("no atomic {} for {s}", f.name()))?;
+    check(f.accepts(s), || format!("no atomic {} for {s}", f.name()))?;
     one(ty)
 }
 
@@ -267,7 +262,7 @@ pub(super) fn atomic_cas(
 ) -> Infer {
     let ty = writes(f, *ptr, *value)?;
     same_type(f, *compare, *value)?;
-    check(number(ty)?.bits() >= 16, || format!("no atomic compare-and-swap for {ty}"))?;
+    check(AtomicOp::cas_accepts(number(ty)?), || format!("no atomic compare-and-swap for {ty}"))?;
     one(ty)
 }
 

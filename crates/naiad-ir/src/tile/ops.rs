@@ -164,6 +164,22 @@ attr_enum! {
     }
 }
 
+impl AtomicOp {
+    /// Whether memory of this type has the operation.
+    pub fn accepts(self, ty: Scalar) -> bool {
+        match self {
+            AtomicOp::Add => ty.bits() >= 32 || matches!(ty, Scalar::F16 | Scalar::BF16),
+            AtomicOp::Max | AtomicOp::Min | AtomicOp::Xchg => ty.bits() >= 32,
+            AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => ty.bits() >= 32 && ty.is_int(),
+        }
+    }
+
+    /// Whether memory of this type has compare-and-swap.
+    pub fn cas_accepts(ty: Scalar) -> bool {
+        ty.bits() >= 16
+    }
+}
+
 /// A constant's type and bits.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Constant {
