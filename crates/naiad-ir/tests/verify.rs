@@ -58,7 +58,7 @@ fn operands_and_attributes() {
     broken("  %a = const value=1:i32 : i64\n  return", "result 0 has type i32, the text says i64");
     broken("  %a = const value=300:i8 : i8\n  return", "is no value of `value`");
     broken("  %a = const value=1:i32 size=3 : i32\n  return", "has no attribute `size`");
-    broken("  %a = arange start=0 end=3 : <3xi32>\n  return", "");
+    broken("  %a = arange start=0 end=3 : <3xi32>\n  return", "NotPowerOfTwo(3)");
     broken("  %a = binary.add %n, %c : i32\n  return", "operand types differ");
     broken("  %a = binary.and %x, %x : i32\n  return", "wants numbers");
     broken("  %a = unary.exp %n : i32\n  return", "`exp` is not defined for i32");

@@ -29,7 +29,7 @@ pub fn dot(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         );
         let (lx, ly) = (l.place(xo.range), l.place(yo.range));
         let mut d = *l.error(Id::ShapeMismatch, message, a.range, "");
-        for (o, place, shape) in [(&xo, lx, shx), (&yo, ly, shy)] {
+        for (place, shape) in [(lx, shx), (ly, shy)] {
             let name = place.text().to_string();
             d = d.secondary(place, format!("shape {shape}"));
             if let Some(binding) = l.frame().env.get(name.as_str()) {
@@ -38,7 +38,6 @@ pub fn dot(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
                     format!("`{name}` gets its shape {shape} here"),
                 );
             }
-            let _ = o;
         }
         return Err(Box::new(if shy.dim(rank - 1) == k {
             d.help("transpose the second operand: `tl.dot(a, tl.trans(b))` or `b.T`")
