@@ -176,6 +176,18 @@ impl<'a> Code<'a> {
             | TileOp::Store { .. }
             | TileOp::AtomicRmw { .. }
             | TileOp::AtomicCas { .. }
+            | TileOp::AtomicLoad { .. }
+            | TileOp::AtomicStore { .. }
+            | TileOp::Map { .. }
+            | TileOp::Flip { .. }
+            | TileOp::Sort { .. }
+            | TileOp::TopK { .. }
+            | TileOp::Gather { .. }
+            | TileOp::Histogram { .. }
+            | TileOp::Print { .. }
+            | TileOp::Assert { .. }
+            | TileOp::Machine { .. }
+            | TileOp::InlineAsm { .. }
             | TileOp::Barrier {}
             | TileOp::Dot { .. }
             | TileOp::Hint { .. }
@@ -234,6 +246,18 @@ impl<'a> Code<'a> {
                 | TileOp::Store { .. }
                 | TileOp::AtomicRmw { .. }
                 | TileOp::AtomicCas { .. }
+                | TileOp::AtomicLoad { .. }
+                | TileOp::AtomicStore { .. }
+                | TileOp::Map { .. }
+                | TileOp::Flip { .. }
+                | TileOp::Sort { .. }
+                | TileOp::TopK { .. }
+                | TileOp::Gather { .. }
+                | TileOp::Histogram { .. }
+                | TileOp::Print { .. }
+                | TileOp::Assert { .. }
+                | TileOp::Machine { .. }
+                | TileOp::InlineAsm { .. }
                 | TileOp::Barrier {}
                 | TileOp::Dot { .. }
                 | TileOp::Reduce { .. }

@@ -287,7 +287,12 @@ impl<'a, P: Policy> Exec<'a, P> {
             | TileOp::Store { .. }
             | TileOp::AtomicRmw { .. }
             | TileOp::AtomicCas { .. }
+            | TileOp::AtomicLoad { .. }
+            | TileOp::AtomicStore { .. }
             | TileOp::Barrier {}
+            | TileOp::Print { .. }
+            | TileOp::Assert { .. }
+            | TileOp::Machine { .. }
             | TileOp::Assume { .. }) => {
                 self.memory_op(p, inst, op)?;
                 Ok(false)
@@ -315,6 +320,13 @@ impl<'a, P: Policy> Exec<'a, P> {
             | TileOp::Dot { .. }
             | TileOp::Reduce { .. }
             | TileOp::Scan { .. }
+            | TileOp::Map { .. }
+            | TileOp::Flip { .. }
+            | TileOp::Sort { .. }
+            | TileOp::TopK { .. }
+            | TileOp::Gather { .. }
+            | TileOp::Histogram { .. }
+            | TileOp::InlineAsm { .. }
             | TileOp::Hint { .. }) => {
                 let (shared, number) = (self.shared, p.number);
                 let stopped = move || (shared.stopped)(number);

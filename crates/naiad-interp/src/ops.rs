@@ -218,6 +218,18 @@ pub fn evaluate<R: Read>(
         | TileOp::Store { .. }
         | TileOp::AtomicRmw { .. }
         | TileOp::AtomicCas { .. }
+        | TileOp::AtomicLoad { .. }
+        | TileOp::AtomicStore { .. }
+        | TileOp::Map { .. }
+        | TileOp::Flip { .. }
+        | TileOp::Sort { .. }
+        | TileOp::TopK { .. }
+        | TileOp::Gather { .. }
+        | TileOp::Histogram { .. }
+        | TileOp::Print { .. }
+        | TileOp::Assert { .. }
+        | TileOp::Machine { .. }
+        | TileOp::InlineAsm { .. }
         | TileOp::Barrier {}
         | TileOp::Assume { .. }
         | TileOp::For { .. }

@@ -3,7 +3,10 @@
 //! Each function is named by a row of the table and gets the op's fields. An error here is an error
 //! of whoever built the op: front ends check first, with better words.
 
-use super::ops::{Axes, Constant, HintKind, LoopHints, MemHints, Precision, Scope, Sem};
+use super::ops::{
+    Axes, Constant, HintKind, LoopHints, MachineFact, MemHints, Precision, Scalars, Scope, Sem,
+    Text, Texts,
+};
 use super::{AtomicOp, Tile, TileOp};
 use crate::entities::{Block, Value};
 use crate::function::Function;
@@ -121,6 +124,12 @@ pub(super) fn cat(f: &F, a: &Value, b: &Value, axis: &usize) -> Infer {
     check(*axis < ty.shape.rank(), || format!("{ty} has no axis {axis}"))?;
     let shape = ty.shape.with_dim(*axis, 2 * ty.shape.dim(*axis));
     one(ty.with_shape(shape.map_err(|e| format!("no shape: {e:?}"))?))
+}
+
+pub(super) fn flip(f: &F, src: &Value, axis: &usize) -> Infer {
+    let ty = f.ty(*src);
+    check(*axis < ty.shape.rank(), || format!("{ty} has no axis {axis}"))?;
+    one(ty)
 }
 
 fn defined(name: &str, accepts: impl Fn(Scalar) -> bool, ty: Type) -> Result<(), String> {
@@ -266,6 +275,25 @@ pub(super) fn atomic_cas(
     one(ty)
 }
 
+pub(super) fn atomic_load(f: &F, ptr: &Value, mask: &Option<Value>, _: &Sem, _: &Scope) -> Infer {
+    let ty = f.ty(*ptr);
+    mask_fits(f, mask, ty.shape)?;
+    one(ty.with_elem(pointee(ty)?))
+}
+
+pub(super) fn atomic_store(
+    f: &F,
+    ptr: &Value,
+    value: &Value,
+    mask: &Option<Value>,
+    _: &Sem,
+    _: &Scope,
+) -> Infer {
+    let ty = writes(f, *ptr, *value)?;
+    mask_fits(f, mask, ty.shape)?;
+    Ok(smallvec![])
+}
+
 pub(super) fn dot(
     f: &F,
     a: &Value,
@@ -309,6 +337,118 @@ pub(super) fn reduce(f: &F, inputs: &[Value], axis: &usize, _: &Block) -> Infer 
 pub(super) fn scan(f: &F, inputs: &[Value], axis: &usize, _: &bool, _: &Block) -> Infer {
     combined_shape(f, inputs, *axis)?;
     Ok(inputs.iter().map(|&v| f.ty(v)).collect())
+}
+
+pub(super) fn map(f: &F, inputs: &[Value], pack: &usize, body: &Block) -> Infer {
+    let first = inputs.first().ok_or_else(|| "nothing to map".to_string())?;
+    let shape = f.ty(*first).shape;
+    check(inputs.iter().all(|&v| f.ty(v).shape == shape), || "input shapes differ".to_string())?;
+    check(*pack > 0 && shape.numel().is_multiple_of(*pack), || {
+        format!("{shape} does not fall into groups of {pack}")
+    })?;
+    let Some(TileOp::Yield { values }) = f.terminator(*body) else {
+        return Err("the function must end in `yield`".to_string());
+    };
+    check(!values.is_empty() && values.len().is_multiple_of(*pack), || {
+        format!("yields no multiple of {pack}")
+    })?;
+    let mut out = SmallVec::new();
+    for group in values.chunks(*pack) {
+        let ty = f.ty(group[0]);
+        check(ty.is_scalar() && group.iter().all(|&v| f.ty(v) == ty), || {
+            "the elements of one result differ in type, or are tiles".to_string()
+        })?;
+        out.push(ty.with_shape(shape));
+    }
+    Ok(out)
+}
+
+/// A tile of numbers with a last axis.
+fn rows(f: &F, src: Value) -> Result<Type, String> {
+    let ty = f.ty(src);
+    number(ty)?;
+    check(!ty.is_scalar(), || format!("wants a tile, not {ty}"))?;
+    Ok(ty)
+}
+
+pub(super) fn sort(f: &F, src: &Value, _: &bool) -> Infer {
+    one(rows(f, *src)?)
+}
+
+pub(super) fn topk(f: &F, src: &Value, k: &i64, _: &bool) -> Infer {
+    let ty = rows(f, *src)?;
+    let last = ty.shape.rank() - 1;
+    check(*k <= ty.shape.dim(last) as i64, || format!("{k} are more than {ty} has"))?;
+    one(ty
+        .with_shape(ty.shape.with_dim(last, *k as usize).map_err(|e| format!("no shape: {e:?}"))?))
+}
+
+pub(super) fn gather(f: &F, src: &Value, index: &Value, axis: &usize) -> Infer {
+    let (ty, at) = (f.ty(*src), f.ty(*index));
+    check(number(at)?.is_int(), || format!("indices must be integers, not {at}"))?;
+    let fits = ty.shape.rank() == at.shape.rank()
+        && *axis < ty.shape.rank()
+        && ty.shape.dims().zip(at.shape.dims()).enumerate().all(|(d, (a, b))| d == *axis || a == b);
+    check(fits, || format!("no gather of {} by {} along axis {axis}", ty.shape, at.shape))?;
+    one(ty.with_shape(at.shape))
+}
+
+pub(super) fn histogram(f: &F, src: &Value, mask: &Option<Value>, bins: &i64) -> Infer {
+    let ty = f.ty(*src);
+    check(number(ty)?.is_int() && ty.shape.rank() == 1, || {
+        format!("wants a row of integers, not {ty}")
+    })?;
+    mask_fits(f, mask, ty.shape)?;
+    one(Type::tile(Scalar::I32, shape_of(&[*bins])?))
+}
+
+pub(super) fn print(_: &F, _: &Text, _: &[Value], _: &bool) -> Infer {
+    Ok(smallvec![])
+}
+
+pub(super) fn assert(
+    f: &F,
+    cond: &Value,
+    mask: &Option<Value>,
+    _: &Text,
+    values: &[Value],
+    names: &Texts,
+) -> Infer {
+    let shape = f.ty(*cond).shape;
+    bool_like(f, *cond, shape)?;
+    mask_fits(f, mask, shape)?;
+    check(values.len() == names.len(), || "each value wants a name".to_string())?;
+    check(values.iter().all(|&v| f.ty(v).shape == shape), || {
+        "a value has not the condition's shape".to_string()
+    })?;
+    Ok(smallvec![])
+}
+
+pub(super) fn machine(_: &F, what: &MachineFact) -> Infer {
+    one(Type::scalar(match what {
+        MachineFact::GlobalTimer => Scalar::I64,
+        MachineFact::Smid => Scalar::I32,
+    }))
+}
+
+pub(super) fn inline_asm(
+    f: &F,
+    _: &Text,
+    _: &Text,
+    args: &[Value],
+    shape: &Shape,
+    results: &Scalars,
+    _: &bool,
+    pack: &usize,
+) -> Infer {
+    check(args.iter().all(|&v| f.ty(v).shape == *shape), || {
+        format!("an operand has not the shape {shape}")
+    })?;
+    check(!results.is_empty(), || "gives nothing".to_string())?;
+    check(*pack > 0 && (shape.is_scalar() || shape.numel().is_multiple_of(*pack)), || {
+        format!("{shape} does not fall into groups of {pack}")
+    })?;
+    Ok(results.iter().map(|&s| Type::tile(s, *shape)).collect())
 }
 
 pub(super) fn hint(f: &F, src: &Value, _: &HintKind, values: &Axes) -> Infer {

@@ -22,6 +22,13 @@
 //! - `reduce` and `scan` combine along one axis with a region over scalars: parameters
 //!   `a1..ak, b1..bk`, yield of `k`. The function is taken to be associative, for `reduce` also
 //!   commutative; the order of combination is the executor's. The region sees no outer value.
+//! - `map` calls its region once for every `pack` consecutive elements (in row-major order): its
+//!   parameters are `pack` elements of the first input, then of the second, …, and it yields `pack`
+//!   elements of each result in the same way. It may branch and loop by its elements.
+//! - `sort` and `topk` order by value, NaN last, and are not stable: of equal elements (`0` and `-0`)
+//!   any comes first. `gather` takes no index outside the axis; what it then gives is unspecified,
+//!   though never anything but an element of the source. `histogram` drops other values.
+//! - `print` and `assert` of one program happen in program order.
 //!
 //! `ops` holds the table, `infer` the result types that each row names, `verify` what types cannot
 //! show, `build` what front ends and passes use to make ops.
@@ -33,8 +40,8 @@ mod verify;
 
 pub use build::{BuildError, Builder, broadcast_shapes};
 pub use ops::{
-    AtomicOp, Axes, CacheModifier, Constant, Eviction, HintKind, LoopHints, MemHints, Precision,
-    Scope, Sem, TileOp,
+    AtomicOp, Axes, CacheModifier, Constant, Eviction, HintKind, LoopHints, MachineFact, MemHints,
+    Precision, Scalars, Scope, Sem, Text, Texts, TileOp,
 };
 
 use crate::function::Function;

@@ -6,6 +6,7 @@ use crate::op::{Attr, attr_enum, ops};
 use crate::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn};
 use crate::types::{Elem, Scalar, Shape};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 ops! {
     /// An op of Tile IR.
@@ -37,6 +38,8 @@ ops! {
         "split" Split { src: Value } Pure => infer::split;
         /// Appends two tiles of one shape along an axis.
         "cat" Cat { a: Value, b: Value, axis: usize } Pure => infer::cat;
+        /// The elements in reverse order along an axis.
+        "flip" Flip { src: Value, axis: usize } Pure => infer::flip;
 
         // Elementwise.
         /// A function of one number.
@@ -65,6 +68,10 @@ ops! {
         "atomic" AtomicRmw { f: AtomicOp, ptr: Value, value: Value, mask: Option<Value>, sem: Sem, scope: Scope } Writes => infer::atomic_rmw;
         /// Atomically stores `value` where memory equals `compare`; gives what was there before.
         "atomic_cas" AtomicCas { ptr: Value, compare: Value, value: Value, sem: Sem, scope: Scope } Writes => infer::atomic_cas;
+        /// Atomically reads lanes whose mask is true; others give 0.
+        "atomic_load" AtomicLoad { ptr: Value, mask: Option<Value>, sem: Sem, scope: Scope } Writes => infer::atomic_load;
+        /// Atomically writes lanes whose mask is true.
+        "atomic_store" AtomicStore { ptr: Value, value: Value, mask: Option<Value>, sem: Sem, scope: Scope } Writes => infer::atomic_store;
         /// Orders this program's memory accesses before and after among its own threads.
         "barrier" Barrier {} Writes => infer::nothing;
 
@@ -75,6 +82,29 @@ ops! {
         "reduce" Reduce { inputs: Vec<Value>, axis: usize, body: Block } Pure => infer::reduce;
         /// Inclusive prefix combination along an axis, from its end if `reverse`.
         "scan" Scan { inputs: Vec<Value>, axis: usize, reverse: bool, body: Block } Pure => infer::scan;
+        /// Calls a region over scalars on every element, or on every `pack` consecutive ones.
+        "map" Map { inputs: Vec<Value>, pack: usize, body: Block } Control => infer::map;
+        /// Sorts along the last axis. NaN counts as greater than every number.
+        "sort" Sort { src: Value, descending: bool } Pure => infer::sort;
+        /// The first `k` of each row along the last axis as `sort` would order it.
+        "topk" TopK { src: Value, k: i64, descending: bool } Pure => infer::topk;
+        /// Result element `i` is the source's at `i` with the coordinate along `axis` replaced by
+        /// `index[i]`.
+        "gather" Gather { src: Value, index: Value, axis: usize } Pure => infer::gather;
+        /// How many lanes (whose mask is true) hold each of `0, 1, …, bins - 1`.
+        "histogram" Histogram { src: Value, mask: Option<Value>, bins: i64 } Pure => infer::histogram;
+
+        // For whoever debugs or measures.
+        /// Shows values to the user, in the order of the program.
+        "print" Print { prefix: Text, args: Vec<Value>, hex: bool } Stays => infer::print;
+        /// Ends the launch with an error unless every lane whose mask is true holds. `values` are what
+        /// the condition was made from, for the message; `names` is how the source calls them.
+        "assert" Assert { cond: Value, mask: Option<Value>, message: Text, values: Vec<Value>, names: Texts } Stays => infer::assert;
+        /// Something of the machine: the time in nanoseconds, the number of the core.
+        "machine" Machine { what: MachineFact } Stays => infer::machine;
+        /// PTX text over scalars, called on every `pack` consecutive elements of its operands, which
+        /// have one shape. Constraints are LLVM's.
+        "inline_asm" InlineAsm { text: Text, constraints: Text, args: Vec<Value>, shape: Shape, results: Scalars, is_pure: bool, pack: usize } Stays => infer::inline_asm;
 
         // Promises to the compiler.
         /// Its operand, with a promise about runs of elements along each axis.
@@ -151,6 +181,14 @@ attr_enum! {
         Normal = "evict_normal",
         First = "evict_first",
         Last = "evict_last",
+    }
+
+    /// What a `machine` op asks for.
+    pub enum MachineFact [suffix] {
+        /// Nanoseconds of a clock that all programs share, as i64.
+        GlobalTimer = "globaltimer",
+        /// The number of the core (multiprocessor) that the program runs on, as i32.
+        Smid = "smid",
     }
 
     /// What a `hint` promises of runs along each axis.
@@ -270,6 +308,86 @@ impl Attr for Axes {
     fn from_word(word: &str) -> Option<Axes> {
         let inner = word.strip_prefix('(')?.strip_suffix(')')?;
         inner.split(',').filter(|s| !s.trim().is_empty()).map(|s| s.trim().parse().ok()).collect()
+    }
+}
+
+/// Text of the user's, in quotes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Text(pub Arc<str>);
+
+impl Attr for Text {
+    fn to_word(&self) -> String {
+        format!("{:?}", self.0)
+    }
+
+    /// Reads what `Debug` of a string writes.
+    fn from_word(word: &str) -> Option<Text> {
+        let mut rest = word.strip_prefix('"')?.strip_suffix('"')?.chars();
+        let mut text = String::new();
+        while let Some(c) = rest.next() {
+            text.push(match c {
+                '\\' => match rest.next()? {
+                    'n' => '\n',
+                    'r' => '\r',
+                    't' => '\t',
+                    '0' => '\0',
+                    'u' => {
+                        let code: String = rest.by_ref().take_while(|&c| c != '}').collect();
+                        char::from_u32(u32::from_str_radix(code.strip_prefix('{')?, 16).ok()?)?
+                    }
+                    c => c,
+                },
+                '"' => return None,
+                c => c,
+            });
+        }
+        Some(Text(text.into()))
+    }
+}
+
+/// A list of such texts.
+pub type Texts = SmallVec<[Text; 2]>;
+
+impl Attr for Texts {
+    fn to_word(&self) -> String {
+        let items: Vec<String> = self.iter().map(Text::to_word).collect();
+        format!("({})", items.join(","))
+    }
+
+    fn from_word(word: &str) -> Option<Texts> {
+        let mut rest = word.strip_prefix('(')?.strip_suffix(')')?;
+        let mut texts = Texts::new();
+        while !rest.is_empty() {
+            let mut escaped = false;
+            let end = rest.char_indices().skip(1).find(|&(_, c)| {
+                let ends = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                ends
+            });
+            let (text, tail) = rest.split_at(end?.0 + 1);
+            texts.push(Text::from_word(text)?);
+            rest = tail.strip_prefix(',').unwrap_or(tail);
+        }
+        Some(texts)
+    }
+
+    fn omitted() -> Option<Texts> {
+        Some(Texts::new())
+    }
+}
+
+/// A list of types.
+pub type Scalars = SmallVec<[Scalar; 2]>;
+
+impl Attr for Scalars {
+    fn to_word(&self) -> String {
+        let items: Vec<&str> = self.iter().map(|s| s.name()).collect();
+        format!("({})", items.join(","))
+    }
+
+    fn from_word(word: &str) -> Option<Scalars> {
+        let inner = word.strip_prefix('(')?.strip_suffix(')')?;
+        inner.split(',').filter(|s| !s.is_empty()).map(Scalar::from_name).collect()
     }
 }
 

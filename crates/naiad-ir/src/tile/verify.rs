@@ -7,6 +7,8 @@
 //! - `if`: both blocks have no parameters and yield the same types.
 //! - `reduce`, `scan`: the region has two scalar parameters for each input and yields one for each;
 //!   it uses no value from outside and holds only pure ops.
+//! - `map`: the region has `pack` scalar parameters for each input and yields `pack` scalars for each
+//!   result; it uses no value from outside and holds only pure ops.
 //! - `return` stands only at the end of the entry block, `yield` and `condition` only in regions.
 
 use super::{Tile, TileOp};
@@ -80,6 +82,12 @@ pub(super) fn op(f: &F, op: &TileOp) -> Result<(), String> {
             yields(f, *body, &one, "the combine function")?;
             isolated(f, *body)
         }
+        TileOp::Map { inputs, pack, body } => {
+            let scalar = |&v: &Value| f.ty(v).with_shape(Shape::SCALAR);
+            let want: Vec<Type> = inputs.iter().flat_map(|v| vec![scalar(v); *pack]).collect();
+            params(f, *body, &want, "the function")?;
+            isolated(f, *body)
+        }
         _ => Ok(()),
     }
 }
@@ -91,13 +99,13 @@ fn isolated(f: &F, body: Block) -> Result<(), String> {
     f.walk_block(body, &mut |inst| {
         let op = f.op(inst);
         if !matches!(op.effects(), Effects::Pure | Effects::Control | Effects::Terminator) {
-            error = Some(format!("a combine function may not contain `{}`", op.name()));
+            error = Some(format!("a function of elements may not contain `{}`", op.name()));
         }
         op.each_block(&mut |b| own.extend(f.block_params(b)));
         own.extend(f.results(inst));
         op.each_value(&mut |v| {
             if !own.contains(&v) {
-                error = Some(format!("the combine function uses {v} from outside"));
+                error = Some(format!("the function uses {v} from outside"));
             }
         });
     });
