@@ -185,20 +185,7 @@ impl FileHost {
             if names::is_public(name) {
                 return Some(HostValue::Builtin(name.to_string()));
             }
-            let below = format!("{name}.");
-            let is_module = matches!(
-                name,
-                "math"
-                    | "libdevice"
-                    | "extra"
-                    | "extra.libdevice"
-                    | "extra.cuda"
-                    | "extra.cuda.libdevice"
-                    | "core"
-                    | "random"
-                    | "standard"
-            ) || names::public_names().any(|p| p.starts_with(&below));
-            return is_module.then(|| self.module(path));
+            return names::is_module(name).then(|| self.module(path));
         }
         match path {
             "triton" | "triton.language" | "math" => Some(self.module(path)),

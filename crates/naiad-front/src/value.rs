@@ -1,7 +1,7 @@
 //! What names stand for while a kernel is compiled.
 
 use crate::host::{FnRef, HostValue, ObjRef};
-use crate::names::Entry;
+use crate::names::{Call, Entry};
 use naiad_ir::{Elem, Scalar, Shape, Type, Value};
 use std::fmt;
 use std::rc::Rc;
@@ -96,8 +96,8 @@ impl Val {
             HostValue::DType(elem) => Val::DType(Type { elem, shape: Shape::SCALAR }),
             HostValue::Function(f) => Val::Function(f),
             HostValue::Builtin(path) => match crate::names::lookup(&path) {
-                Some(entry) => Val::Builtin(entry),
-                None => Val::Missing(path.into()),
+                Some(entry) if !matches!(entry.call, Call::Missing) => Val::Builtin(entry),
+                _ => Val::Missing(path.into()),
             },
             HostValue::Constexpr(inner) => Val::from_host(*inner),
             HostValue::Object(o, what) => Val::Object(o, what.into()),

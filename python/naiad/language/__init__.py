@@ -8,7 +8,7 @@ _OBJECTS = """
     PropagateNan TRITON_MAX_TENSOR_NUMEL block_type const constexpr constexpr_type dtype pi32_t
     pointer_type slice tensor tensor_descriptor tuple void
 """.split()
-_NAMES = [*_OBJECTS, *core.functions(""), *core.dtypes()]
+_NAMES = sorted({*_OBJECTS, *core.functions(""), *core.dtypes()})
 
 globals().update({name: getattr(core, name) for name in _NAMES})
 

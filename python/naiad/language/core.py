@@ -170,6 +170,7 @@ class PropagateNan:
     ALL = builtin("PropagateNan.ALL")
 
 
-globals().update(functions(""))
+# Some names are more than a function, and stand above.
+globals().update({name: f for name, f in functions("").items() if name not in globals()})
 globals().update(dtypes())
 pi32_t = pointer_type(dtype("int32"))

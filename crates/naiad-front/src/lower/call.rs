@@ -108,6 +108,8 @@ impl Lower<'_> {
             Call::Function(f) => f(self, &bound),
             Call::Unary(f) => crate::builtins::math::unary(self, f, &bound),
             Call::Value(f) => Ok(f()),
+            // Neither is looked up.
+            Call::Alias(_) | Call::Missing => Ok(Val::NONE),
         }
     }
 

@@ -1,95 +1,11 @@
-//! The table of public names: everything that a kernel may call, and the function that builds it.
-//!
-//! A row is the name below `triton.language`, its parameters (`name=` may be left out, `*name`
-//! takes the rest), and what makes its value. Rows marked as methods can be called on a tensor.
+//! The rows of the language itself.
 
+use super::{Entry, alias, method, missing, name, of_dtype, only, python, unary, value};
 use crate::builtins::{create, dot, dtype, math, memory, program, python, reduce, shape};
-use crate::lower::{Args, Lower};
-use crate::source::Result;
 use crate::value::Val;
 use naiad_ir::scalar::UnaryFn;
-use rustc_hash::FxHashMap;
-use std::sync::OnceLock;
 
-/// One public name.
-pub(crate) struct Entry {
-    pub path: &'static str,
-    pub params: &'static str,
-    pub kind: Kind,
-    pub call: Call,
-}
-
-/// Where a name can be used.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// As `tl.name`.
-    Name,
-    /// As `tl.name` and as a method of a tensor.
-    Method,
-    /// As a method of a tensor only.
-    MethodOnly,
-    /// As a method of a dtype only.
-    DType,
-    /// As a builtin function of Python.
-    Python,
-}
-
-#[derive(Copy, Clone)]
-pub(crate) enum Call {
-    Function(fn(&mut Lower<'_>, &Args) -> Result<Val>),
-    /// An elementwise function of floats.
-    Unary(UnaryFn),
-    /// No function, but this value.
-    Value(fn() -> Val),
-}
-
-impl Entry {
-    /// As messages show it.
-    pub fn display_name(&self) -> String {
-        match self.kind {
-            Kind::Name | Kind::Method => match self.path.strip_prefix("triton.") {
-                Some(_) => self.path.to_string(),
-                None => format!("tl.{}", self.path),
-            },
-            Kind::MethodOnly | Kind::DType => {
-                format!(".{}", self.path.trim_start_matches("dtype."))
-            }
-            Kind::Python => self.path.trim_start_matches("python.").to_string(),
-        }
-    }
-}
-
-type F = fn(&mut Lower<'_>, &Args) -> Result<Val>;
-
-const fn name(path: &'static str, params: &'static str, f: F) -> Entry {
-    Entry { path, params, kind: Kind::Name, call: Call::Function(f) }
-}
-
-const fn method(path: &'static str, params: &'static str, f: F) -> Entry {
-    Entry { path, params, kind: Kind::Method, call: Call::Function(f) }
-}
-
-const fn only(path: &'static str, params: &'static str, f: F) -> Entry {
-    Entry { path, params, kind: Kind::MethodOnly, call: Call::Function(f) }
-}
-
-const fn of_dtype(path: &'static str, f: F) -> Entry {
-    Entry { path, params: "self", kind: Kind::DType, call: Call::Function(f) }
-}
-
-const fn python(path: &'static str, params: &'static str, f: F) -> Entry {
-    Entry { path, params, kind: Kind::Python, call: Call::Function(f) }
-}
-
-const fn unary(path: &'static str, f: UnaryFn) -> Entry {
-    Entry { path, params: "x", kind: Kind::Method, call: Call::Unary(f) }
-}
-
-const fn value(path: &'static str, f: fn() -> Val) -> Entry {
-    Entry { path, params: "", kind: Kind::Name, call: Call::Value(f) }
-}
-
-static TABLE: &[Entry] = &[
+pub(super) static TABLE: &[Entry] = &[
     // Program, constexpr, control.
     name("program_id", "axis", program::program_id),
     name("num_programs", "axis", program::num_programs),
@@ -190,7 +106,6 @@ static TABLE: &[Entry] = &[
     unary("erf", UnaryFn::Erf),
     unary("floor", UnaryFn::Floor),
     unary("ceil", UnaryFn::Ceil),
-    unary("libdevice.tanh", UnaryFn::Tanh),
     value("PropagateNan.NONE", || Val::str("none")),
     value("PropagateNan.ALL", || Val::str("all")),
     // Reductions and scans.
@@ -256,99 +171,48 @@ static TABLE: &[Entry] = &[
     of_dtype("dtype.is_ptr", dtype::predicate),
     of_dtype("dtype.is_block", dtype::predicate),
     of_dtype("dtype.is_const", dtype::predicate),
+    // Not there yet.
+    missing("device_assert"),
+    missing("device_print"),
+    missing("flip"),
+    missing("gather"),
+    missing("make_block_ptr"),
+    missing("make_tensor_descriptor"),
+    missing("load_tensor_descriptor"),
+    missing("store_tensor_descriptor"),
+    missing("advance"),
+    missing("atomic_load"),
+    missing("atomic_store"),
+    missing("atomic_poll"),
+    missing("dot_scaled"),
+    missing("inline_asm_elementwise"),
+    missing("map_elementwise"),
+    missing("sort"),
+    missing("histogram"),
+    missing("topk"),
+    missing("bitonic_merge"),
+    missing("rand"),
+    missing("philox"),
+    missing("pair_uniform_to_normal"),
+    missing("randint"),
+    missing("uint_to_uniform_float"),
+    missing("rand4x"),
+    missing("randint4x"),
+    missing("randn"),
+    missing("randn4x"),
+    missing("philox_impl"),
+    missing("expect_zero"),
+    missing("extra.cuda.globaltimer"),
+    missing("extra.cuda.smid"),
+    missing("extra.cuda.num_threads"),
+    missing("extra.cuda.num_warps"),
+    missing("extra.cuda.gdc_wait"),
+    missing("extra.cuda.gdc_launch_dependents"),
+    missing("target_info.current_target"),
+    missing("target_info.is_cuda"),
+    missing("target_info.is_hip"),
+    missing("target_info.cuda_capability_geq"),
+    // Spellings of older versions.
+    alias("math.max", "maximum"),
+    alias("math.min", "minimum"),
 ];
-
-fn index() -> &'static FxHashMap<&'static str, &'static Entry> {
-    static INDEX: OnceLock<FxHashMap<&'static str, &'static Entry>> = OnceLock::new();
-    INDEX.get_or_init(|| TABLE.iter().map(|e| (e.path, e)).collect())
-}
-
-/// Modules whose names are, or once were, found below other ones.
-const PREFIXES: &[&str] =
-    &["math.", "extra.cuda.libdevice.", "extra.hip.libdevice.", "extra.libdevice.", "libdevice."];
-
-/// The row of a name, under any spelling of its module that Triton has had.
-pub(crate) fn lookup(path: &str) -> Option<&'static Entry> {
-    let index = index();
-    if let Some(entry) = index.get(path) {
-        return Some(entry);
-    }
-    let bare = PREFIXES.iter().find_map(|p| path.strip_prefix(p))?;
-    index.get(bare).or_else(|| index.get(format!("libdevice.{bare}").as_str())).copied()
-}
-
-/// Whether a public name exists under this path; for hosts that build modules from the table.
-pub fn is_public(path: &str) -> bool {
-    lookup(path).is_some_and(|e| matches!(e.kind, Kind::Name | Kind::Method))
-}
-
-/// Every public name, below `triton.language` or beginning with `triton.`.
-pub fn public_names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().filter(|e| matches!(e.kind, Kind::Name | Kind::Method)).map(|e| e.path)
-}
-
-/// The same, as candidates for what a misspelled name may have meant.
-pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
-    public_names().filter(|p| !p.starts_with("triton."))
-}
-
-pub(crate) fn python_builtin(name: &str) -> Option<&'static Entry> {
-    index().get(format!("python.{name}").as_str()).copied()
-}
-
-/// A method of tensors, or of dtypes.
-pub(crate) fn method_entry(name: &str, of_dtype: bool) -> Option<&'static Entry> {
-    if of_dtype {
-        return index().get(format!("dtype.{name}").as_str()).copied();
-    }
-    index().get(name).copied().filter(|e| matches!(e.kind, Kind::Method | Kind::MethodOnly))
-}
-
-pub(crate) fn methods(of_dtype: bool) -> impl Iterator<Item = &'static str> {
-    TABLE
-        .iter()
-        .filter(move |e| match e.kind {
-            Kind::DType => of_dtype,
-            Kind::Method | Kind::MethodOnly => !of_dtype,
-            Kind::Name | Kind::Python => false,
-        })
-        .map(|e| e.path.trim_start_matches("dtype."))
-}
-
-/// The name below `triton.language` of the module that a host describes as such; none for others.
-pub(crate) fn language_module(what: &str) -> Option<&str> {
-    let name = what.strip_prefix("module '")?.strip_suffix('\'')?;
-    let rest =
-        name.strip_prefix("triton.language").or_else(|| name.strip_prefix("naiad.language"))?;
-    Some(rest.trim_start_matches('.'))
-}
-
-/// The candidate that a misspelled name most likely meant.
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).max(1);
-    candidates
-        .into_iter()
-        .map(|c| (edit_distance(name, c), c))
-        .filter(|&(d, _)| d <= limit)
-        .min()
-        .map(|(_, c)| c)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
