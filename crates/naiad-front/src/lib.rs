@@ -16,6 +16,7 @@
 mod builtins;
 pub mod file;
 pub mod host;
+mod library;
 mod lower;
 pub mod names;
 mod source;
@@ -24,7 +25,7 @@ mod value;
 pub use host::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef};
 
 use naiad_diag::{Diagnostic, Place};
-use naiad_ir::{Function, Type, tile::Tile};
+use naiad_ir::{Function, Pointer, Shape, Type, tile::Tile};
 
 /// What one parameter of a kernel is in one specialization.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +36,43 @@ pub enum ParamSpec {
     Constexpr(HostValue),
     /// A tuple, by these same rules.
     Tuple(Vec<ParamSpec>),
+    /// A tensor descriptor: its IR parameters are the base, the extents (i32) and the strides (i64).
+    Descriptor(DescriptorSpec),
+}
+
+/// What is fixed of a tensor descriptor that is an argument.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DescriptorSpec {
+    pub pointer: Pointer,
+    pub block: Shape,
+    /// What is read outside of the tensor is NaN, not 0.
+    pub pad_with_nan: bool,
+    pub round_f32_to_tf32: bool,
+}
+
+impl DescriptorSpec {
+    /// What the hardware demands of the block.
+    pub fn check(&self) -> Result<(), String> {
+        builtins::window::descriptor_block(self.block, self.pointer.pointee)
+    }
+}
+
+/// What a kernel may be told besides its arguments.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Options {
+    /// Assertions are checked.
+    pub debug: bool,
+    /// In debug mode integer arithmetic that overflows is an error.
+    pub sanitize_overflow: bool,
+    pub num_warps: u32,
+    /// Compute capability of the NVIDIA GPU that `tl.target_info` speaks of.
+    pub cuda_capability: Option<(u32, u32)>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { debug: false, sanitize_overflow: true, num_warps: 4, cuda_capability: None }
+    }
 }
 
 /// A kernel's text, parsed, before anything is known of its arguments.
@@ -71,6 +109,8 @@ pub struct Compiled {
     pub findings: Vec<Diagnostic>,
     /// What `tl.static_print` printed.
     pub printed: Vec<String>,
+    /// Whether the kernel asked for the number of warps: then another number is another kernel.
+    pub asked_num_warps: bool,
 }
 
 /// Compiles a kernel for one specialization.
@@ -78,6 +118,7 @@ pub fn compile(
     host: &dyn Host,
     kernel: FnRef,
     specs: &[ParamSpec],
+    options: &Options,
 ) -> Result<Compiled, Box<Diagnostic>> {
-    lower::compile(host, kernel, specs)
+    lower::compile(host, kernel, specs, options)
 }

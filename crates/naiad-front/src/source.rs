@@ -137,6 +137,13 @@ fn shifted(range: TextRange, shift: isize) -> Range<usize> {
     at(range.start())..at(range.end())
 }
 
+/// An expression's text, parsed again; ranges are within the text.
+pub(crate) fn expression(text: &str) -> Option<Expr> {
+    let source = Source::new("", text);
+    check_nesting(text, &source, 0).ok()?;
+    Some(ruff_python_parser::parse_expression(text).ok()?.into_expr())
+}
+
 /// Parses a module's text; an error is placed in `source`.
 pub(crate) fn parse(text: &str, source: &Arc<Source>, shift: isize) -> Result<ast::ModModule> {
     check_nesting(text, source, shift)?;

@@ -35,6 +35,8 @@ pub(crate) enum Val {
     Builtin(&'static Entry),
     /// A method of a value, not yet called.
     Method(Rc<Val>, &'static Entry),
+    /// A block pointer or a tensor descriptor.
+    Window(Rc<Window>),
     /// `range(…)` and its kin, fit only as what a `for` runs over.
     Iter(Rc<Iter>),
     /// An object of the host that is opaque here.
@@ -49,6 +51,69 @@ pub(crate) enum Val {
 pub(crate) struct Tuple {
     pub items: Vec<Val>,
     pub names: Option<Arc<[String]>>,
+}
+
+/// A block of a strided tensor in memory, which moves over it.
+#[derive(Clone)]
+pub(crate) struct Window {
+    pub kind: WindowKind,
+    /// Where the tensor's first element is.
+    pub base: Value,
+    /// Extents of the tensor, as i64; of a descriptor i32.
+    pub shape: Vec<Value>,
+    /// In elements, as i64.
+    pub strides: Vec<Value>,
+    /// Where a block pointer's block begins, as i64. A descriptor is told at each access.
+    pub offsets: Vec<Value>,
+    pub block: Shape,
+    /// What a descriptor reads outside of the tensor.
+    pub padding: Padding,
+    /// Whether fp32 is rounded to tf32 as it is read.
+    pub round_tf32: bool,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum WindowKind {
+    BlockPointer,
+    Descriptor,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Padding {
+    Zero,
+    Nan,
+}
+
+impl WindowKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            WindowKind::BlockPointer => "a block pointer",
+            WindowKind::Descriptor => "a tensor descriptor",
+        }
+    }
+}
+
+impl Window {
+    /// Its parts that the running kernel holds.
+    pub fn values(&self) -> impl Iterator<Item = Value> {
+        let parts = [&self.shape, &self.strides, &self.offsets];
+        std::iter::once(self.base).chain(parts.into_iter().flatten().copied())
+    }
+
+    /// The same with other such parts, taken in that order.
+    pub fn with_values(&self, values: &mut impl Iterator<Item = Value>) -> Window {
+        let mut next = |old: Value| values.next().unwrap_or(old);
+        let base = next(self.base);
+        let mut all = |old: &[Value]| old.iter().map(|&v| next(v)).collect();
+        let (shape, strides, offsets) = (all(&self.shape), all(&self.strides), all(&self.offsets));
+        Window { base, shape, strides, offsets, ..self.clone() }
+    }
+
+    /// What is fixed at compile time is the same.
+    pub fn same_form(&self, other: &Window) -> bool {
+        (self.kind, self.block, self.padding, self.round_tf32)
+            == (other.kind, other.block, other.padding, other.round_tf32)
+    }
 }
 
 /// What a `for` statement runs over.
@@ -124,6 +189,7 @@ impl Val {
             | Val::DType(_)
             | Val::Tensor(_)
             | Val::Method(..)
+            | Val::Window(_)
             | Val::Iter(_)
             | Val::Missing(_)
             | Val::Undefined(_) => return None,
@@ -151,7 +217,7 @@ impl Val {
                 }
                 Some(all)
             }
-            (Val::Tensor(_), _) | (_, Val::Tensor(_)) => None,
+            (Val::Tensor(_) | Val::Window(_), _) | (_, Val::Tensor(_) | Val::Window(_)) => None,
             _ => Some(false),
         }
     }

@@ -6,7 +6,7 @@
 
 use naiad_diag::{Source, render};
 use naiad_front::file::FileHost;
-use naiad_front::{HostValue, ParamSpec, compile, inspect};
+use naiad_front::{HostValue, Options, ParamSpec, compile, inspect};
 use naiad_ir::{Scalar, Type};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -164,7 +164,7 @@ fn front(text: &str) {
                 () => ParamSpec::Value(Type::I32),
             })
             .collect();
-        match compile(&host, kernel, &specs) {
+        match compile(&host, kernel, &specs, &Options::default()) {
             Ok(compiled) => naiad_ir::verify(&compiled.func).unwrap(),
             Err(d) => {
                 assert_ne!(
@@ -228,7 +228,7 @@ fn mutated_ir() {
                 () => ParamSpec::Value(Type::pointer(Scalar::F32)),
             });
             let specs: Vec<ParamSpec> = specs.collect();
-            if let Ok(compiled) = compile(&host, kernel, &specs) {
+            if let Ok(compiled) = compile(&host, kernel, &specs, &Options::default()) {
                 texts.push(compiled.func.to_string());
             }
         }

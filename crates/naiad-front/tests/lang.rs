@@ -7,7 +7,7 @@
 
 use naiad_diag::{Diagnostic, Source};
 use naiad_front::file::FileHost;
-use naiad_front::{FnRef, HostValue, ParamSpec, compile, inspect};
+use naiad_front::{FnRef, HostValue, Options, ParamSpec, compile, inspect};
 use naiad_ir::Type;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,7 +105,8 @@ fn check(path: &Path) {
             .filter(|(i, _)| (first..last).contains(i))
             .filter_map(|(i, l)| Some((i, l.split_once("# error: ")?.1.trim())))
             .collect();
-        let result = specs(&host, kernel, &signature).and_then(|s| compile(&host, kernel, &s));
+        let result = specs(&host, kernel, &signature)
+            .and_then(|s| compile(&host, kernel, &s, &Options::default()));
         match (result, wanted.as_slice()) {
             (Err(d), []) => panic!("{name}: unexpected\n{}", render(&d)),
             (Ok(_), [(line, _), ..]) => panic!("{name}: line {line} should be reported"),
@@ -177,7 +178,8 @@ fn diag() {
             Ok(host) => {
                 for (name, signature) in signatures(&text) {
                     let kernel = host.kernel(&name).unwrap_or_else(|| panic!("no kernel `{name}`"));
-                    match specs(&host, kernel, &signature).and_then(|s| compile(&host, kernel, &s))
+                    match specs(&host, kernel, &signature)
+                        .and_then(|s| compile(&host, kernel, &s, &Options::default()))
                     {
                         Ok(_) => panic!("{name} compiles"),
                         Err(d) => out += &(render(&d) + "\n\n"),

@@ -6,13 +6,14 @@ use crate::host::PyHost;
 use crate::interrupt::Interruptible;
 use crate::tensor::{Trouble, tensor};
 use naiad::{
-    Diagnostic, Error, Grid, Id, Kernel, KernelOptions, LaunchOptions, ParamSelector, PolicyKind,
-    Slot, Value,
+    Descriptor, Diagnostic, Error, Grid, Id, Kernel, KernelOptions, LaunchOptions, ParamSelector,
+    PolicyKind, Slot, Value,
 };
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -243,9 +244,32 @@ impl PyKernel {
         // Memory before other objects: those are kept alive, and a tensor must not be.
         match tensor(object)? {
             Some(tensor) => Ok(Value::Tensor(tensor)),
+            None if is_descriptor(object)? => descriptor(object),
             None => Ok(Value::Host(opaque(host, object)?)),
         }
     }
+}
+
+fn is_descriptor(object: &Object<'_>) -> PyResult<bool> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = CLASS.import(object.py(), "naiad.tools.tensor_descriptor", "TensorDescriptor")?;
+    object.is_instance(class)
+}
+
+/// A `TensorDescriptor` of the host.
+fn descriptor(object: &Object<'_>) -> Result<Value, Trouble> {
+    let Some(base) = tensor(&object.getattr("base")?)? else {
+        let why = "is a descriptor of something that is no tensor".to_string();
+        return Err(Trouble::Unfit { why, help: "give it a tensor or an array" });
+    };
+    Ok(Value::Descriptor(Box::new(Descriptor {
+        base,
+        shape: object.getattr("shape")?.extract()?,
+        strides: object.getattr("strides")?.extract()?,
+        block_shape: object.getattr("block_shape")?.extract()?,
+        pad_with_nan: object.getattr("padding")?.eq("nan")?,
+        round_f32_to_tf32: object.getattr("round_f32_to_tf32")?.is_truthy()?,
+    })))
 }
 
 /// The items of a tuple or list.

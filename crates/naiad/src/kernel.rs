@@ -4,8 +4,8 @@ use crate::recorder::{Answer, Recorder};
 use crate::signature::{Signature, Slot};
 use crate::specialize::{Specialization, encode_spec};
 use crate::{
-    Args, Compiled, Device, Error, FnRef, Grid, Host, HostValue, IntoGrid, LaunchConfig, ParamSpec,
-    Result, Value, guard,
+    Args, CompileOptions, Compiled, Device, Error, FnRef, Grid, Host, HostValue, IntoGrid,
+    LaunchConfig, ParamSpec, Result, Value, guard,
 };
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, LaunchOptions, Report};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct KernelOptions {
     /// Parameters whose integers never become constexpr.
     pub do_not_specialize: Vec<ParamSelector>,
-    /// Accepted; there are no checks of debug mode yet.
+    /// Launches check assertions and integer overflow unless they say otherwise.
     pub debug: bool,
 }
 
@@ -41,6 +41,8 @@ pub struct Kernel<H> {
 
 struct Variant {
     answers: Vec<Answer>,
+    /// Where the kernel asked for it.
+    num_warps: Option<u32>,
     compiled: Arc<Compiled>,
 }
 
@@ -93,7 +95,8 @@ impl<H: Host> Kernel<H> {
 
     /// Compiles the kernel for a specialization written out, or finds it compiled.
     pub fn compile(&self, specs: &[ParamSpec]) -> Result<Arc<Compiled>> {
-        self.variant(specs).map(|(compiled, _)| compiled)
+        let config = LaunchConfig { debug: self.options.debug, ..LaunchConfig::default() };
+        self.variant(specs, &config.compile_options()).map(|(compiled, _)| compiled)
     }
 
     /// Makes a launch of arguments sorted to their parameters and of launch options.
@@ -115,7 +118,7 @@ impl<H: Host> Kernel<H> {
             };
             special.push(&self.signature, value)?;
         }
-        let (compiled, fresh) = self.variant(&special.specs)?;
+        let (compiled, fresh) = self.variant(&special.specs, &config.compile_options())?;
         Ok(Launch { compiled, args: special.args, config, fresh })
     }
 
@@ -129,30 +132,42 @@ impl<H: Host> Kernel<H> {
         Ok(Value::Host(value))
     }
 
-    fn variant(&self, specs: &[ParamSpec]) -> Result<(Arc<Compiled>, bool)> {
-        let mut key = Vec::with_capacity(specs.len() * 4);
+    fn variant(
+        &self,
+        specs: &[ParamSpec],
+        options: &CompileOptions,
+    ) -> Result<(Arc<Compiled>, bool)> {
+        let mut key = Vec::with_capacity(specs.len() * 4 + 1);
+        key.push(u8::from(options.debug) + 2 * u8::from(options.sanitize_overflow));
         specs.iter().for_each(|s| encode_spec(s, &mut key));
-        if let Some(compiled) = self.find(&key) {
+        if let Some(compiled) = self.find(&key, options) {
             return Ok((compiled, false));
         }
         // Not under the lock: the host may run Python, which may launch kernels.
         let recorder = Recorder::new(&*self.host);
         let doing = format!("compiling `{}`", self.name());
         let compiled =
-            guard(&doing, || Ok(naiad_front::compile(&recorder, self.function, specs)?))?;
-        let variant = Variant { answers: recorder.into_answers(), compiled: Arc::new(compiled) };
+            guard(&doing, || Ok(naiad_front::compile(&recorder, self.function, specs, options)?))?;
+        let variant = Variant {
+            answers: recorder.into_answers(),
+            num_warps: compiled.asked_num_warps.then_some(options.num_warps),
+            compiled: Arc::new(compiled),
+        };
         let compiled = variant.compiled.clone();
         let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
         variants.entry(key).or_default().push(variant);
         Ok((compiled, true))
     }
 
-    fn find(&self, key: &[u8]) -> Option<Arc<Compiled>> {
+    fn find(&self, key: &[u8], options: &CompileOptions) -> Option<Arc<Compiled>> {
         let variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
         // The newest first: what was redefined seldom goes back.
         let mut candidates = variants.get(key)?.iter().rev();
         candidates
-            .find(|v| v.answers.iter().all(|a| a.still_holds(&*self.host)))
+            .find(|v| {
+                v.num_warps.is_none_or(|n| n == options.num_warps)
+                    && v.answers.iter().all(|a| a.still_holds(&*self.host))
+            })
             .map(|v| v.compiled.clone())
     }
 
@@ -173,10 +188,12 @@ impl<H: Host> Kernel<H> {
         let bound = self.signature.bind(positional, keywords)?;
         let options = bound.options.into_iter().map(|(name, value)| match value {
             Value::Host(v) => Ok((name, v)),
-            Value::Tensor(_) | Value::Tuple(_) => Err(Error::from(Diagnostic::new(
-                Id::BadLaunch,
-                format!("the launch option `{name}` cannot be {}", value.describe()),
-            ))),
+            Value::Tensor(_) | Value::Tuple(_) | Value::Descriptor(_) => {
+                Err(Error::from(Diagnostic::new(
+                    Id::BadLaunch,
+                    format!("the launch option `{name}` cannot be {}", value.describe()),
+                )))
+            }
         });
         let launch = self.prepare(bound.slots, options.collect::<Result<Vec<_>>>()?)?;
         // SAFETY: `Args` borrows the memory of every tensor in it until here, and mutably where

@@ -1,6 +1,6 @@
 //! The keywords of a launch that are no parameters of the kernel.
 
-use crate::{Error, HostValue, Result};
+use crate::{CompileOptions, Error, HostValue, Result};
 use naiad_diag::{Diagnostic, Id};
 
 /// What a launch option may be.
@@ -54,8 +54,10 @@ pub struct LaunchConfig {
     pub maxnreg: Option<u32>,
     /// `a * b + c` may be one rounding.
     pub enable_fp_fusion: bool,
-    /// Accepted; there are no checks of debug mode yet.
+    /// Assertions are checked, and integer arithmetic for overflow.
     pub debug: bool,
+    /// In debug mode: whether overflow is checked.
+    pub sanitize_overflow: bool,
 }
 
 impl Default for LaunchConfig {
@@ -68,11 +70,22 @@ impl Default for LaunchConfig {
             maxnreg: None,
             enable_fp_fusion: true,
             debug: false,
+            sanitize_overflow: true,
         }
     }
 }
 
 impl LaunchConfig {
+    /// What the compiler needs to know of it.
+    pub(crate) fn compile_options(&self) -> CompileOptions {
+        CompileOptions {
+            debug: self.debug,
+            sanitize_overflow: self.sanitize_overflow,
+            num_warps: self.num_warps,
+            cuda_capability: None,
+        }
+    }
+
     pub fn is_option(name: &str) -> bool {
         OPTIONS.iter().any(|(n, _)| *n == name)
     }
@@ -112,6 +125,7 @@ impl LaunchConfig {
             "maxnreg" => self.maxnreg = Some(number),
             "enable_fp_fusion" => self.enable_fp_fusion = number != 0,
             "debug" => self.debug = number != 0,
+            "sanitize_overflow" => self.sanitize_overflow = number != 0,
             _ => {}
         }
         Ok(())

@@ -15,7 +15,7 @@
 
 use crate::annotation::Annotation;
 use crate::signature::{Param, Signature};
-use crate::value::{Tensor, Value};
+use crate::value::{Descriptor, Tensor, Value};
 use crate::{HostValue, ParamSpec, Result};
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::scalar::{Rounding, cast_bits};
@@ -66,6 +66,7 @@ impl Specialization {
         match value {
             Value::Tensor(tensor) => self.tensor(name, demand, tensor),
             Value::Tuple(items) => self.tuple(name, items),
+            Value::Descriptor(d) => self.descriptor(name, *d),
             Value::Host(HostValue::Tuple { items, .. }) => {
                 self.tuple(name, items.into_iter().map(Value::Host).collect())
             }
@@ -124,6 +125,20 @@ impl Specialization {
             writable: tensor.writable,
         }));
         Ok(ParamSpec::Value(Type { elem: Elem::Pointer(pointer), shape: Shape::SCALAR }))
+    }
+
+    fn descriptor(
+        &mut self,
+        name: &str,
+        descriptor: Descriptor,
+    ) -> std::result::Result<ParamSpec, Misfit> {
+        let pointer = Pointer::to(descriptor.base.elem);
+        let spec = descriptor.spec(pointer).map_err(|why| Misfit { why, help: None })?;
+        self.tensor(name, Demand::FREE, descriptor.base)?;
+        let extents = descriptor.shape.iter().map(|&e| Arg::Scalar(e as u64 & 0xffff_ffff));
+        self.args.extend(extents);
+        self.args.extend(descriptor.strides.iter().map(|&s| Arg::Scalar(s as u64)));
+        Ok(ParamSpec::Descriptor(spec))
     }
 
     fn number(&mut self, demand: Demand, number: Number) -> std::result::Result<ParamSpec, Misfit> {
@@ -243,7 +258,7 @@ fn constant(value: Value) -> std::result::Result<HostValue, Misfit> {
             let items = items.into_iter().map(constant).collect::<std::result::Result<_, _>>()?;
             Ok(HostValue::Tuple { items, names: None })
         }
-        Value::Tensor(_) => Err(Misfit {
+        Value::Tensor(_) | Value::Descriptor(_) => Err(Misfit {
             why: format!("is constexpr and cannot be {}", value.describe()),
             help: Some(
                 "constexprs are known when the kernel is compiled; a tensor's content is not"
@@ -317,6 +332,13 @@ pub(crate) fn encode_spec(spec: &ParamSpec, out: &mut Vec<u8>) {
             out.push(34);
             out.extend((items.len() as u32).to_le_bytes());
             items.iter().for_each(|s| encode_spec(s, out));
+        }
+        ParamSpec::Descriptor(d) => {
+            out.push(35);
+            encode_elem(Elem::Pointer(d.pointer), out);
+            out.push(u8::from(d.pad_with_nan) + 2 * u8::from(d.round_f32_to_tf32));
+            out.push(d.block.rank() as u8);
+            d.block.dims().for_each(|n| out.extend((n as u32).to_le_bytes()));
         }
     }
 }

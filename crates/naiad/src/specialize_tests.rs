@@ -26,6 +26,7 @@ fn text(spec: &ParamSpec) -> String {
         ParamSpec::Tuple(items) => {
             format!("({})", items.iter().map(text).collect::<Vec<_>>().join(", "))
         }
+        ParamSpec::Descriptor(d) => format!("descriptor of blocks {}", d.block),
     }
 }
 

@@ -1,8 +1,9 @@
 //! An argument of a launch as its host gives it, before it is anything of a kernel.
 
 use crate::HostValue;
+use naiad_front::DescriptorSpec;
 use naiad_interp::View;
-use naiad_ir::Scalar;
+use naiad_ir::{Pointer, Scalar, Shape};
 use std::ops::Range;
 
 /// One argument.
@@ -12,6 +13,8 @@ pub enum Value {
     Tensor(Tensor),
     /// Arguments in a tuple, memory among them.
     Tuple(Vec<Value>),
+    /// Memory that is read and written in blocks.
+    Descriptor(Box<Descriptor>),
     /// Anything that is no memory.
     Host(HostValue),
 }
@@ -28,12 +31,63 @@ pub struct Tensor {
     pub writable: bool,
 }
 
+/// A tensor descriptor made on the host.
+#[derive(Clone, Debug)]
+pub struct Descriptor {
+    pub base: Tensor,
+    pub shape: Vec<i64>,
+    /// In elements.
+    pub strides: Vec<i64>,
+    pub block_shape: Vec<i64>,
+    /// What is read outside of the tensor is NaN, not 0.
+    pub pad_with_nan: bool,
+    pub round_f32_to_tf32: bool,
+}
+
+impl Descriptor {
+    /// What is fixed of it in a compiled kernel, if it is one that hardware could have.
+    pub(crate) fn spec(&self, pointer: Pointer) -> Result<DescriptorSpec, String> {
+        let block = Shape::new(&self.block_shape).map_err(|_| {
+            format!("has blocks {:?}: extents must be powers of 2", self.block_shape)
+        })?;
+        let (pad_with_nan, round_f32_to_tf32) = (self.pad_with_nan, self.round_f32_to_tf32);
+        let spec = DescriptorSpec { pointer, block, pad_with_nan, round_f32_to_tf32 };
+        spec.check()?;
+        let rank = block.rank();
+        if self.shape.len() != rank || self.strides.len() != rank {
+            return Err(format!(
+                "has {} extents, {} strides and blocks of {rank} axes; they must be as many",
+                self.shape.len(),
+                self.strides.len()
+            ));
+        }
+        if self.base.address % 16 != 0 {
+            return Err("begins at an address that is no multiple of 16 bytes".into());
+        }
+        let size = self.base.elem.size() as i64;
+        let (last, outer) = self.strides.split_last().unwrap_or((&1, &[]));
+        if *last != 1 {
+            return Err(format!("has the last stride {last}; it must be 1"));
+        }
+        if let Some(stride) = outer.iter().find(|s| (*s * size) % 16 != 0) {
+            return Err(format!(
+                "has a stride of {stride} elements, which is no multiple of 16 bytes"
+            ));
+        }
+        if let Some(extent) = self.shape.iter().find(|e| i32::try_from(**e).is_err() || **e < 0) {
+            return Err(format!("has the extent {extent}, which is no number of 32 bits"));
+        }
+        Ok(spec)
+    }
+}
+
 impl Value {
     /// What the value is, in a few words for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Value::Tensor(t) => format!("a tensor of {}", t.elem.triton_name()),
             Value::Tuple(_) => "a tuple".into(),
+            Value::Descriptor(_) => "a tensor descriptor".into(),
             Value::Host(v) => describe(v),
         }
     }

@@ -1,15 +1,17 @@
 //! Loads, stores and atomics.
 
+use super::window::{self, BlockOptions};
 use crate::lower::{Args, Lower, Operand};
 use crate::source::Result;
-use crate::value::{Val, type_name};
+use crate::value::{Val, WindowKind, type_name};
 use naiad_diag::{Diagnostic, Id};
+use naiad_ir::scalar::{BinaryFn, Predicate, UnaryFn};
 use naiad_ir::tile::{
-    AtomicOp, CacheModifier, Eviction, MemHints, Scope, Sem, TileOp, broadcast_shapes,
+    AtomicOp, CacheModifier, Eviction, MachineFact, MemHints, Scope, Sem, TileOp, broadcast_shapes,
 };
 use naiad_ir::{Elem, Pointer, Scalar, Shape, Type, Value};
 
-fn pointer(l: &mut Lower<'_>, o: &Operand) -> Result<(Value, Pointer)> {
+pub(super) fn pointer(l: &mut Lower<'_>, o: &Operand) -> Result<(Value, Pointer)> {
     if let Val::Tensor(v) = o.val
         && let Elem::Pointer(p) = l.ty(v).elem
     {
@@ -52,7 +54,7 @@ fn mask(
 }
 
 /// Broadcasts what goes with a pointer to the pointer's shape.
-fn fit(
+pub(super) fn fit(
     l: &mut Lower<'_>,
     what: &str,
     v: Value,
@@ -111,24 +113,24 @@ fn cache_hints(
     Ok(MemHints { cache, evict, volatile })
 }
 
-/// Block pointers are what `boundary_check` is for.
-fn no_boundary_check(l: &mut Lower<'_>, o: Option<&Operand>) -> Result<()> {
-    match o.map(|o| (&o.val, o.range)) {
-        None => Ok(()),
-        Some((Val::Tuple(t), _)) if t.items.is_empty() => Ok(()),
-        Some((_, range)) => {
-            let e = l.error(Id::BadArgument, "`boundary_check` is for block pointers", range, "");
-            Err(Box::new((*e).help("use `mask=`")))
-        }
-    }
-}
-
 pub fn load(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let po = a.need(0).clone();
-    let (mut ptr, p) = pointer(l, &po)?;
-    no_boundary_check(l, a.opt(3))?;
     let volatile = l.const_bool(a.opt(7), false)?;
     let hints = cache_hints(l, a.opt(5), a.opt(6), volatile)?;
+    let options = BlockOptions {
+        boundary_check: a.opt(3),
+        padding: a.opt(4),
+        refused: [("mask", a.opt(1)), ("other", a.opt(2))],
+    };
+    if let Val::Window(w) = &po.val
+        && w.kind == WindowKind::BlockPointer
+    {
+        return window::load_block(l, w, &options, hints);
+    }
+    let (mut ptr, p) = pointer(l, &po)?;
+    if let Some(e) = window::no_block_options(l, &options) {
+        return Err(e);
+    }
     if let (None, Some(other)) = (a.opt(1), a.opt(2)) {
         let range = other.range;
         let e = l.error(
@@ -163,7 +165,7 @@ pub fn load(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 }
 
 /// A value on its way to memory of type `pointee`; casts are implicit there.
-fn value(l: &mut Lower<'_>, o: &Operand, pointee: Scalar) -> Result<Value> {
+pub(super) fn value(l: &mut Lower<'_>, o: &Operand, pointee: Scalar) -> Result<Value> {
     if let Val::Const(c) = &o.val
         && c.as_number().is_some()
     {
@@ -191,7 +193,7 @@ fn value(l: &mut Lower<'_>, o: &Operand, pointee: Scalar) -> Result<Value> {
     }
 }
 
-fn writable(l: &mut Lower<'_>, o: &Operand, p: Pointer) -> Result<()> {
+pub(super) fn writable(l: &mut Lower<'_>, o: &Operand, p: Pointer) -> Result<()> {
     if !p.is_const {
         return Ok(());
     }
@@ -206,10 +208,22 @@ fn writable(l: &mut Lower<'_>, o: &Operand, p: Pointer) -> Result<()> {
 
 pub fn store(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let po = a.need(0).clone();
+    let hints = cache_hints(l, a.opt(4), a.opt(5), false)?;
+    let options = BlockOptions {
+        boundary_check: a.opt(3),
+        padding: None,
+        refused: [("mask", a.opt(2)), ("", None)],
+    };
+    if let Val::Window(w) = &po.val
+        && w.kind == WindowKind::BlockPointer
+    {
+        return window::store_block(l, w, (&po, a.need(1)), &options, hints);
+    }
     let (ptr, p) = pointer(l, &po)?;
     writable(l, &po, p)?;
-    no_boundary_check(l, a.opt(3))?;
-    let hints = cache_hints(l, a.opt(4), a.opt(5), false)?;
+    if let Some(e) = window::no_block_options(l, &options) {
+        return Err(e);
+    }
     let shape = l.ty(ptr).shape;
     let raw = value(l, a.need(1), p.pointee)?;
     let value = fit(l, "value", raw, a.need(1), &po, shape)?;
@@ -290,4 +304,81 @@ pub fn atomic_cas(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     }
     let [compare, value] = operands;
     Ok(Val::Tensor(l.b.op(TileOp::AtomicCas { ptr, compare, value, sem, scope })?))
+}
+
+/// The order of an atomic that only reads, or only writes: `natural` or relaxed.
+fn one_way_order(
+    l: &mut Lower<'_>,
+    sem: Option<&Operand>,
+    scope: Option<&Operand>,
+    natural: Sem,
+) -> Result<(Sem, Scope)> {
+    let (_, scope) = order(l, None, scope)?;
+    let find = |w: &str| Sem::from_name(w).filter(|s| [natural, Sem::Relaxed].contains(s));
+    let all = [natural.name(), Sem::Relaxed.name()];
+    Ok((l.option(sem, "memory order for this", natural, find, &all)?, scope))
+}
+
+pub fn atomic_load(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let po = a.need(0).clone();
+    let (ptr, _) = pointer(l, &po)?;
+    let (sem, scope) = one_way_order(l, a.opt(2), a.opt(3), Sem::Acquire)?;
+    let shape = l.ty(ptr).shape;
+    let mask = mask(l, a.opt(1), &po, shape)?;
+    Ok(Val::Tensor(l.b.op(TileOp::AtomicLoad { ptr, mask, sem, scope })?))
+}
+
+pub fn atomic_store(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let po = a.need(0).clone();
+    let (ptr, p) = pointer(l, &po)?;
+    writable(l, &po, p)?;
+    let (sem, scope) = one_way_order(l, a.opt(3), a.opt(4), Sem::Release)?;
+    let shape = l.ty(ptr).shape;
+    let raw = value(l, a.need(1), p.pointee)?;
+    let value = fit(l, "value", raw, a.need(1), &po, shape)?;
+    let mask = mask(l, a.opt(2), &po, shape)?;
+    l.b.ops(TileOp::AtomicStore { ptr, value, mask, sem, scope })?;
+    Ok(Val::NONE)
+}
+
+/// Waits until memory holds a value, as a loop over atomic loads; false if the time ran out.
+pub fn atomic_poll(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let po = a.need(0).clone();
+    let (ptr, p) = pointer(l, &po)?;
+    if !l.ty(ptr).is_scalar() || !p.pointee.is_int() || p.pointee.bits() < 16 {
+        let message = format!(
+            "`tl.atomic_poll` waits for one integer of 16, 32 or 64 bits, not at {}",
+            type_name(l.ty(ptr))
+        );
+        return Err(l.error(Id::TypeMismatch, message, po.range, ""));
+    }
+    let (sem, scope) = one_way_order(l, a.opt(2), a.opt(3), Sem::Acquire)?;
+    let raw = value(l, a.need(1), p.pointee)?;
+    let expected = fit(l, "value", raw, a.need(1), &po, Shape::SCALAR)?;
+    let deadline = match a.opt(4) {
+        None => None,
+        Some(o) => {
+            let patience = l.tensor(o)?;
+            let patience = l.b.cast(patience, Scalar::I64)?;
+            let start = l.b.op(TileOp::Machine { what: MachineFact::GlobalTimer })?;
+            Some(l.b.binary(BinaryFn::Add, start, patience)?)
+        }
+    };
+    let before = l.b.func.new_block();
+    let back = l.b.enter(before);
+    let now = l.b.op(TileOp::AtomicLoad { ptr, mask: None, sem, scope })?;
+    let there = l.b.compare(Predicate::Eq, now, expected)?;
+    let mut cond = l.b.unary(UnaryFn::Not, there)?;
+    if let Some(deadline) = deadline {
+        let time = l.b.op(TileOp::Machine { what: MachineFact::GlobalTimer })?;
+        let early = l.b.compare(Predicate::Lt, time, deadline)?;
+        cond = l.b.binary(BinaryFn::And, cond, early)?;
+    }
+    l.b.ops(TileOp::Condition { cond, values: vec![there] })?;
+    let after = l.b.func.new_block();
+    l.b.func.add_block_param(after, Type::scalar(Scalar::I1));
+    l.b.enter(after);
+    l.b.ops(TileOp::Yield { values: Vec::new() })?;
+    l.b.enter(back);
+    Ok(Val::Tensor(l.b.op(TileOp::While { inits: Vec::new(), before, after })?))
 }

@@ -2,6 +2,7 @@
 //! [`crate::names`]; slot `i` is the row's parameter `i`.
 
 pub(crate) mod create;
+pub(crate) mod debug;
 pub(crate) mod dot;
 pub(crate) mod dtype;
 pub(crate) mod math;
@@ -10,3 +11,6 @@ pub(crate) mod program;
 pub(crate) mod python;
 pub(crate) mod reduce;
 pub(crate) mod shape;
+pub(crate) mod target;
+pub(crate) mod tile;
+pub(crate) mod window;

@@ -7,6 +7,7 @@ use naiad_diag::Id;
 use naiad_ir::scalar::{BinaryFn, Predicate, UnaryFn};
 use naiad_ir::tile::TileOp;
 use naiad_ir::{Block, Elem, Scalar, Shape, Type, Value};
+use ruff_text_size::TextRange;
 
 /// The axis that a reduction runs along, after flattening where none is given, and the shape that
 /// `keep_dims` wants.
@@ -56,10 +57,19 @@ fn region(
     inputs: &[Value],
     f: impl FnOnce(&mut Lower<'_>, &[Value]) -> Result<Vec<Value>>,
 ) -> Result<Block> {
+    let one = inputs.iter().map(|&v| l.ty(v).with_shape(Shape::SCALAR));
+    let types: Vec<Type> = one.clone().chain(one).collect();
+    region_over(l, &types, f)
+}
+
+/// A region with parameters of these types that yields what `f` makes of them.
+pub(super) fn region_over(
+    l: &mut Lower<'_>,
+    types: &[Type],
+    f: impl FnOnce(&mut Lower<'_>, &[Value]) -> Result<Vec<Value>>,
+) -> Result<Block> {
     let body = l.b.func.new_block();
-    let types: Vec<Type> = inputs.iter().map(|&v| l.ty(v).with_shape(Shape::SCALAR)).collect();
-    let params: Vec<Value> =
-        types.iter().chain(&types).map(|&ty| l.b.func.add_block_param(body, ty)).collect();
+    let params: Vec<Value> = types.iter().map(|&ty| l.b.func.add_block_param(body, ty)).collect();
     let back = l.b.enter(body);
     let values = f(l, &params)?;
     l.b.ops(TileOp::Yield { values })?;
@@ -125,7 +135,7 @@ pub fn sum(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 }
 
 /// Narrow floats are compared in fp32, narrow integers in int32, and stay so.
-fn promoted_extremum(l: &mut Lower<'_>, o: &Operand) -> Result<Value> {
+pub(super) fn promoted_extremum(l: &mut Lower<'_>, o: &Operand) -> Result<Value> {
     let (x, s) = l.number_tile(o)?;
     let to = match s.is_float() {
         true if s.bits() < 32 => Scalar::F32,
@@ -258,21 +268,17 @@ fn combine(l: &mut Lower<'_>, f: &Operand, params: &[Value], a: &Args) -> Result
     let positional = params.iter().map(|&p| Operand::new(Val::Tensor(p), a.range)).collect();
     let args = crate::lower::CallArgs { positional, keywords: Vec::new(), range: a.range };
     let result = l.call_value(&f.val, args, f.range)?;
-    let items = match result {
-        Val::Tuple(t) => t.items.clone(),
-        one => vec![one],
-    };
-    if items.len() != k {
+    let values = elements(l, result, f.range)?;
+    if values.len() != k {
         return Err(l.error(
             Id::BadReturn,
-            format!("the combine function returns {} values, {k} are wanted", items.len()),
+            format!("the combine function returns {} values, {k} are wanted", values.len()),
             f.range,
             "",
         ));
     }
     let mut out = Vec::new();
-    for (item, &param) in items.iter().zip(params) {
-        let v = l.tensor(&Operand::new(item.clone(), f.range))?;
+    for (v, &param) in values.into_iter().zip(params) {
         let (have, want) = (l.ty(v), l.ty(param));
         match (have.elem, want.elem) {
             (Elem::Scalar(_), Elem::Scalar(to)) if have.is_scalar() => out.push(l.b.cast(v, to)?),
@@ -288,6 +294,15 @@ fn combine(l: &mut Lower<'_>, f: &Operand, params: &[Value], a: &Args) -> Result
         }
     }
     Ok(out)
+}
+
+/// What a function of elements returned, as values of the kernel.
+pub(super) fn elements(l: &mut Lower<'_>, result: Val, range: TextRange) -> Result<Vec<Value>> {
+    let items = match result {
+        Val::Tuple(t) => t.items.clone(),
+        one => vec![one],
+    };
+    items.into_iter().map(|item| l.tensor(&Operand::new(item, range))).collect()
 }
 
 fn one_or_tuple(values: Vec<Value>, tuple: bool) -> Val {

@@ -57,6 +57,7 @@ impl Lower<'_> {
                     .map_err(|e| self.error(Id::UnknownAttribute, e.0, range, ""))?
                     .map(Val::from_host)
             }
+            Val::Window(w) => crate::builtins::window::attribute(self, w, name),
             Val::Builtin(_)
             | Val::Function(_)
             | Val::Method(..)
@@ -65,10 +66,10 @@ impl Lower<'_> {
             | Val::Missing(_)
             | Val::Const(_) => None,
         };
-        if found.is_some() || !matches!(object, Val::Tensor(_) | Val::Const(_) | Val::DType(_)) {
+        if found.is_some() {
             return Ok(found);
         }
-        let entry = names::method_entry(name, matches!(object, Val::DType(_)));
+        let entry = names::Receiver::of(object).and_then(|r| names::method_entry(name, r));
         Ok(entry.map(|entry| Val::Method(Rc::new(object.clone()), entry)))
     }
 
@@ -102,12 +103,8 @@ impl Lower<'_> {
             a.attr.range(),
             "",
         );
-        let nearest = match object {
-            Val::Tensor(_) | Val::Const(_) | Val::DType(_) => {
-                names::nearest(name, names::methods(matches!(object, Val::DType(_))))
-            }
-            _ => None,
-        };
+        let nearest =
+            names::Receiver::of(object).and_then(|r| names::nearest(name, names::methods(r)));
         Box::new(match nearest {
             Some(n) => (*e).help(format!("did you mean `.{n}`?")),
             None => *e,

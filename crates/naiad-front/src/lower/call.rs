@@ -103,13 +103,16 @@ impl Lower<'_> {
     }
 
     fn call_builtin(&mut self, entry: &'static Entry, args: CallArgs) -> Result<Val> {
+        if let (Call::Library, Some(f)) = (entry.call, crate::library::function(entry.path)) {
+            return self.inline(f, args);
+        }
         let bound = bind_entry(self, entry, args)?;
         match entry.call {
             Call::Function(f) => f(self, &bound),
             Call::Unary(f) => crate::builtins::math::unary(self, f, &bound),
             Call::Value(f) => Ok(f()),
-            // Neither is looked up.
-            Call::Alias(_) | Call::Missing => Ok(Val::NONE),
+            // Those are seen to before.
+            Call::Library | Call::Alias(_) | Call::Missing => Ok(Val::NONE),
         }
     }
 
@@ -216,6 +219,14 @@ impl Lower<'_> {
         match self.materialize(&o.val)? {
             Some(v) => Ok(v),
             None => Err(self.wrong_argument(o, "a tensor")),
+        }
+    }
+
+    /// The items of a tuple, or the one value.
+    pub fn each(&self, o: &Operand) -> Vec<Operand> {
+        match &o.val {
+            Val::Tuple(t) => t.items.iter().map(|v| Operand::new(v.clone(), o.range)).collect(),
+            _ => vec![o.clone()],
         }
     }
 

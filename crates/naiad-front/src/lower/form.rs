@@ -2,7 +2,7 @@
 
 use super::Lower;
 use crate::source::Result;
-use crate::value::{Tuple, Val, type_name};
+use crate::value::{Tuple, Val, Window, type_name};
 use naiad_diag::Id;
 use naiad_ir::scalar::Predicate;
 use naiad_ir::tile::{BuildError, TileOp};
@@ -18,6 +18,8 @@ pub(super) enum Form {
     Fixed(Val),
     Tensor(Type),
     Tuple(Vec<Form>, Option<Arc<[String]>>),
+    /// One such window, and the types of its run-time parts.
+    Window(Rc<Window>, Vec<Type>),
 }
 
 impl PartialEq for Form {
@@ -26,6 +28,7 @@ impl PartialEq for Form {
             (Form::Fixed(a), Form::Fixed(b)) => a.const_eq(b) == Some(true),
             (Form::Tensor(a), Form::Tensor(b)) => a == b,
             (Form::Tuple(a, _), Form::Tuple(b, _)) => a == b,
+            (Form::Window(a, x), Form::Window(b, y)) => a.same_form(b) && x == y,
             _ => false,
         }
     }
@@ -37,6 +40,7 @@ impl Form {
             Form::Fixed(_) => {}
             Form::Tensor(ty) => out.push(*ty),
             Form::Tuple(items, _) => items.iter().for_each(|f| f.types(out)),
+            Form::Window(_, types) => out.extend(types),
         }
     }
 
@@ -49,6 +53,7 @@ impl Form {
                 let items = items.iter().map(|f| f.rebuild(values)).collect();
                 Val::Tuple(Rc::new(Tuple { items, names: names.clone() }))
             }
+            Form::Window(w, _) => Val::Window(Rc::new(w.with_values(values))),
         }
     }
 }
@@ -75,6 +80,7 @@ impl Lower<'_> {
             Val::Tuple(t) => {
                 Form::Tuple(t.items.iter().map(|v| self.form(v)).collect(), t.names.clone())
             }
+            Val::Window(w) => Form::Window(w.clone(), w.values().map(|v| self.ty(v)).collect()),
             other => Form::Fixed(other.clone()),
         }
     }
@@ -87,6 +93,10 @@ impl Lower<'_> {
             }
             let items = x.items.iter().zip(&y.items).map(|(x, y)| self.join(x, y));
             return Some(Form::Tuple(items.collect::<Option<Vec<_>>>()?, x.names.clone()));
+        }
+        if let (Val::Window(_), Val::Window(_)) = (a, b) {
+            let form = self.form(a);
+            return (form == self.form(b)).then_some(form);
         }
         let (ta, tb) = (self.runtime_type(a), self.runtime_type(b));
         if a.const_eq(b) == Some(true) && ta == tb {
@@ -115,7 +125,13 @@ impl Lower<'_> {
                 }
                 Ok(())
             }
-            (Form::Tuple(..), _) => Err(BuildError("no tuple where one was".to_string()).into()),
+            (Form::Window(..), Val::Window(w)) => {
+                out.extend(w.values());
+                Ok(())
+            }
+            (Form::Tuple(..) | Form::Window(..), _) => {
+                Err(BuildError("a value of another form than was".to_string()).into())
+            }
         }
     }
 

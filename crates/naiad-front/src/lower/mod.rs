@@ -29,7 +29,7 @@ pub(crate) use operator::{Operand, Operator, python_arithmetic};
 use crate::host::{FnRef, Host};
 use crate::source::{Parsed, Result};
 use crate::value::{Const, Val, type_name};
-use crate::{Compiled, ParamSpec};
+use crate::{Compiled, Options, ParamSpec};
 use naiad_diag::{Diagnostic, Id, Loc, Place};
 use naiad_ir::tile::{Builder, Constant};
 use naiad_ir::{Scalar, Type, Value};
@@ -78,19 +78,29 @@ pub(crate) struct Lower<'h> {
     next_version: u32,
     pub findings: Vec<Diagnostic>,
     pub printed: Vec<String>,
+    pub options: Options,
+    pub asked_num_warps: bool,
 }
 
 /// Compiles `kernel`; see [`crate::compile`].
-pub(crate) fn compile(host: &dyn Host, kernel: FnRef, specs: &[ParamSpec]) -> Result<Compiled> {
+pub(crate) fn compile(
+    host: &dyn Host,
+    kernel: FnRef,
+    specs: &[ParamSpec],
+    options: &Options,
+) -> Result<Compiled> {
     let parsed = Rc::new(Parsed::new(host, kernel)?);
+    let host = crate::library::WithLibrary(host);
     let mut lower = Lower {
-        host,
+        host: &host,
         b: Builder::new(parsed.def.name.as_str()),
         frames: Vec::new(),
         parsed: FxHashMap::default(),
         next_version: 0,
         findings: Vec::new(),
         printed: Vec::new(),
+        options: *options,
+        asked_num_warps: false,
     };
     lower.parsed.insert(kernel, parsed.clone());
     let info = parsed.info();
@@ -117,9 +127,9 @@ pub(crate) fn compile(host: &dyn Host, kernel: FnRef, specs: &[ParamSpec]) -> Re
         lower.bind(&param.name, val, place.clone());
     }
     lower.kernel_body(&parsed)?;
-    let Lower { b, findings, printed, .. } = lower;
+    let Lower { b, findings, printed, asked_num_warps, .. } = lower;
     naiad_ir::verify(&b.func)?;
-    Ok(Compiled { func: b.func, findings, printed })
+    Ok(Compiled { func: b.func, findings, printed, asked_num_warps })
 }
 
 impl Lower<'_> {
@@ -132,6 +142,7 @@ impl Lower<'_> {
                 let items = items.iter().enumerate();
                 Val::tuple(items.map(|(i, s)| self.param(&format!("{name}.{i}"), s)).collect())
             }
+            ParamSpec::Descriptor(d) => crate::builtins::window::parameter(self, name, d),
         }
     }
 
@@ -258,6 +269,10 @@ impl Lower<'_> {
             Val::Function(_) => "a jit function".to_string(),
             Val::Builtin(e) => format!("the function `{}`", e.display_name()),
             Val::Method(_, e) => format!("the method `{}`", e.path),
+            Val::Window(w) => {
+                let elem = self.ty(w.base).elem.pointer().map_or("", |p| p.pointee.triton_name());
+                format!("{} of blocks {} of {elem}", w.kind.name(), w.block)
+            }
             Val::Iter(_) => "a range".to_string(),
             Val::Object(_, what) => what.to_string(),
             Val::Missing(path) => format!("`tl.{path}`, which is not supported yet"),

@@ -176,6 +176,7 @@ impl Lower<'_> {
                 }));
             }
         };
+        crate::builtins::debug::check_overflow(self, f, (a, b), range)?;
         Ok(Val::Tensor(self.b.binary(f, a, b)?))
     }
 

@@ -237,28 +237,34 @@ impl Lower<'_> {
         }
     }
 
-    /// A run-time `assert` acts only in debug mode, which there is none of yet; what is known to fail
-    /// now is said now.
+    /// An assertion on constexprs is decided now; one on values of the kernel is checked in debug mode.
     fn assert(&mut self, s: &ast::StmtAssert) -> Result<()> {
         let test = self.eval(&s.test)?;
-        if let Val::Const(c) = &test
-            && !c.truthy()
-        {
-            let message = match &s.msg {
-                Some(m) => match self.eval(m)? {
-                    Val::Const(Const::Str(text)) => format!("assertion failed: {text}"),
-                    _ => "assertion failed".to_string(),
-                },
-                None => "assertion failed".to_string(),
-            };
-            return Err(self.error(
-                Id::StaticAssert,
-                message,
-                s.test.range(),
-                "false at compile time",
-            ));
+        let message = match &s.msg {
+            Some(m) => match self.eval(m)? {
+                Val::Const(Const::Str(text)) => text,
+                _ => "".into(),
+            },
+            None => "".into(),
+        };
+        match &test {
+            Val::Tensor(_) if self.options.debug => {
+                let text = self.place(s.test.range()).text().to_string();
+                let expr = crate::source::expression(&text);
+                let cond = Operand::new(test, s.test.range());
+                let source = expr.as_ref().map(|e| (e, text.as_str()));
+                crate::builtins::debug::assert_that(self, &cond, source, &message, None, s.range())
+            }
+            Val::Const(c) if !c.truthy() => {
+                let message = match &*message {
+                    "" => "assertion failed".to_string(),
+                    text => format!("assertion failed: {text}"),
+                };
+                let label = "false at compile time";
+                Err(self.error(Id::StaticAssert, message, s.test.range(), label))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn unsupported_stmt(&mut self, stmt: &Stmt) -> Box<naiad_diag::Diagnostic> {

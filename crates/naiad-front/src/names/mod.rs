@@ -33,6 +33,8 @@ pub(crate) enum Kind {
     MethodOnly,
     /// As a method of a dtype only.
     DType,
+    /// As a method of a block pointer or a tensor descriptor only.
+    Window,
     /// As a builtin function of Python.
     Python,
 }
@@ -42,6 +44,8 @@ pub(crate) enum Call {
     Function(fn(&mut Lower<'_>, &Args) -> Result<Val>),
     /// An elementwise function of floats.
     Unary(UnaryFn),
+    /// The function of this name in the library that is written in the language itself.
+    Library,
     /// No function, but this value.
     Value(fn() -> Val),
     /// Another spelling of this path.
@@ -58,8 +62,8 @@ impl Entry {
                 Some(_) => self.path.to_string(),
                 None => format!("tl.{}", self.path),
             },
-            Kind::MethodOnly | Kind::DType => {
-                format!(".{}", self.path.trim_start_matches("dtype."))
+            Kind::MethodOnly | Kind::DType | Kind::Window => {
+                format!(".{}", self.path.rsplit('.').next().unwrap_or(self.path))
             }
             Kind::Python => self.path.trim_start_matches("python.").to_string(),
         }
@@ -84,6 +88,10 @@ const fn of_dtype(path: &'static str, f: F) -> Entry {
     Entry { path, params: "self", kind: Kind::DType, call: Call::Function(f) }
 }
 
+const fn of_window(path: &'static str, params: &'static str, f: F) -> Entry {
+    Entry { path, params, kind: Kind::Window, call: Call::Function(f) }
+}
+
 const fn python(path: &'static str, params: &'static str, f: F) -> Entry {
     Entry { path, params, kind: Kind::Python, call: Call::Function(f) }
 }
@@ -98,6 +106,10 @@ const fn value(path: &'static str, f: fn() -> Val) -> Entry {
 
 const fn alias(path: &'static str, of: &'static str) -> Entry {
     Entry { path, params: "", kind: Kind::Name, call: Call::Alias(of) }
+}
+
+const fn library(path: &'static str) -> Entry {
+    Entry { path, params: "", kind: Kind::Name, call: Call::Library }
 }
 
 const fn missing(path: &'static str) -> Entry {
@@ -196,22 +208,50 @@ pub(crate) fn python_builtin(name: &str) -> Option<&'static Entry> {
     index().get(format!("python.{name}").as_str()).copied()
 }
 
-/// A method of tensors, or of dtypes.
-pub(crate) fn method_entry(name: &str, of_dtype: bool) -> Option<&'static Entry> {
-    if of_dtype {
-        return index().get(format!("dtype.{name}").as_str()).copied();
-    }
-    index().get(name).copied().filter(|e| matches!(e.kind, Kind::Method | Kind::MethodOnly))
+/// What has methods.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Receiver {
+    Tensor,
+    DType,
+    Window,
 }
 
-pub(crate) fn methods(of_dtype: bool) -> impl Iterator<Item = &'static str> {
-    rows()
-        .filter(move |e| match e.kind {
-            Kind::DType => of_dtype,
-            Kind::Method | Kind::MethodOnly => !of_dtype,
+impl Receiver {
+    pub fn of(val: &Val) -> Option<Receiver> {
+        match val {
+            // An argument that happens to be 1 is a constexpr.
+            Val::Tensor(_) | Val::Const(_) => Some(Receiver::Tensor),
+            Val::DType(_) => Some(Receiver::DType),
+            Val::Window(_) => Some(Receiver::Window),
+            _ => None,
+        }
+    }
+
+    const fn has(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Method | Kind::MethodOnly => matches!(self, Receiver::Tensor),
+            Kind::DType => matches!(self, Receiver::DType),
+            Kind::Window => matches!(self, Receiver::Window),
             Kind::Name | Kind::Python => false,
-        })
-        .map(|e| e.path.trim_start_matches("dtype."))
+        }
+    }
+
+    const fn prefix(self) -> &'static str {
+        match self {
+            Receiver::Tensor => "",
+            Receiver::DType => "dtype.",
+            Receiver::Window => "window.",
+        }
+    }
+}
+
+pub(crate) fn method_entry(name: &str, of: Receiver) -> Option<&'static Entry> {
+    let path = format!("{}{name}", of.prefix());
+    index().get(path.as_str()).copied().filter(|e| of.has(e.kind))
+}
+
+pub(crate) fn methods(of: Receiver) -> impl Iterator<Item = &'static str> {
+    rows().filter(move |e| of.has(e.kind)).map(move |e| e.path.trim_start_matches(of.prefix()))
 }
 
 /// The name below `triton.language` of the module that a host describes as such; none for others.
