@@ -223,7 +223,7 @@ impl FileHost {
             Expr::BooleanLiteral(b) => Some(HostValue::Bool(b.value)),
             Expr::StringLiteral(s) => Some(HostValue::Str(s.value.to_str().to_string())),
             Expr::NumberLiteral(n) => match &n.value {
-                ast::Number::Int(i) => i.as_i64().map(|i| HostValue::Int(i as i128)),
+                ast::Number::Int(i) => crate::source::integer(i).map(HostValue::Int),
                 ast::Number::Float(f) => Some(HostValue::Float(*f)),
                 ast::Number::Complex { .. } => None,
             },

@@ -144,6 +144,21 @@ pub(crate) fn expression(text: &str) -> Option<Expr> {
     Some(ruff_python_parser::parse_expression(text).ok()?.into_expr())
 }
 
+/// An integer literal; none beyond 127 bits.
+pub(crate) fn integer(i: &ast::Int) -> Option<i128> {
+    // Those of more than 64 bits are kept as they are written.
+    match i.as_u64() {
+        Some(i) => Some(i128::from(i)),
+        None => {
+            let text = i.to_string().replace('_', "").to_ascii_lowercase();
+            let radix = [("0x", 16), ("0o", 8), ("0b", 2)];
+            let based = radix.iter().find_map(|(p, r)| Some((text.strip_prefix(p)?, *r)));
+            let (digits, radix) = based.unwrap_or((&text, 10));
+            i128::from_str_radix(digits, radix).ok()
+        }
+    }
+}
+
 /// Parses a module's text; an error is placed in `source`.
 pub(crate) fn parse(text: &str, source: &Arc<Source>, shift: isize) -> Result<ast::ModModule> {
     check_nesting(text, source, shift)?;

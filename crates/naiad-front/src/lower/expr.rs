@@ -153,21 +153,15 @@ impl Lower<'_> {
     fn number(&mut self, n: &ast::ExprNumberLiteral) -> Result<Val> {
         match &n.value {
             ast::Number::Float(f) => Ok(Val::Const(Const::Float(*f))),
-            ast::Number::Int(i) => {
-                let parsed = match i.as_u64() {
-                    Some(i) => Some(i as i128),
-                    None => i.to_string().replace('_', "").parse::<i128>().ok(),
-                };
-                match parsed {
-                    Some(i) => Ok(Val::int(i)),
-                    None => Err(self.error(
-                        Id::LiteralRange,
-                        "this integer is out of range: it has more than 127 bits",
-                        n.range(),
-                        "",
-                    )),
-                }
-            }
+            ast::Number::Int(i) => match crate::source::integer(i) {
+                Some(i) => Ok(Val::int(i)),
+                None => Err(self.error(
+                    Id::LiteralRange,
+                    "this integer is out of range: it has more than 127 bits",
+                    n.range(),
+                    "",
+                )),
+            },
             ast::Number::Complex { .. } => Err(self.error(
                 Id::UnsupportedPython,
                 "kernels have no complex numbers",
