@@ -146,3 +146,26 @@ def bad_index(x, n):
 @triton.jit
 def unknown_method(x, n):
     tl.arange(0, 16).reshap(4, 4)  # error: [unknown-attribute] int32 tile of shape (16,) has no attribute `reshap`
+
+
+# kernel(x: *i32)
+@triton.jit
+def comprehensions(x):
+    i = tl.program_id(0)
+    parts = [i + j for j in (1, 2, 3, 4) if j % 2 == 0]
+    tl.static_assert(len(parts) == 2)
+    tl.store(x, parts[0] + parts[1])
+
+
+# kernel(x: *i32)
+@triton.jit
+def comprehension_over_a_tile(x):
+    y = [i for i in tl.arange(0, 4)]  # error: [unsupported-python] a comprehension in a kernel runs over a tuple
+    tl.store(x, y)
+
+
+# kernel(x: *i32, n: i32)
+@triton.jit
+def comprehension_test(x, n):
+    y = [i for i in (1, 2) if n > i]  # error: [not-constexpr] the test of a comprehension must be known at compile time
+    tl.store(x, y)

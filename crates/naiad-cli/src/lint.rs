@@ -102,7 +102,7 @@ impl Guess {
 /// What default and annotation say.
 fn said<H: Host>(kernel: &Kernel<H>, param: &Param) -> Option<ParamSpec> {
     if param.info.variadic {
-        return Some(ParamSpec::Tuple(Vec::new()));
+        return Some(ParamSpec::Tuple { items: Vec::new(), names: None });
     }
     if let Annotation::Forced(elem) = param.annotation {
         return Some(ParamSpec::Value(Type { elem, ..Type::I32 }));

@@ -26,6 +26,7 @@ pub use host::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef};
 
 use naiad_diag::{Diagnostic, Place};
 use naiad_ir::{Function, Pointer, Shape, Type, tile::Tile};
+use std::sync::Arc;
 
 /// What one parameter of a kernel is in one specialization.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +35,8 @@ pub enum ParamSpec {
     Value(Type),
     /// Known now: parameters under `tl.constexpr`, `None`, integers that are 1.
     Constexpr(HostValue),
-    /// A tuple, by these same rules.
-    Tuple(Vec<ParamSpec>),
+    /// A tuple, by these same rules; `names` are the fields of a named one.
+    Tuple { items: Vec<ParamSpec>, names: Option<Arc<[String]>> },
     /// A tensor descriptor: its IR parameters are the base, the extents (i32) and the strides (i64).
     Descriptor(DescriptorSpec),
 }

@@ -3,11 +3,13 @@
 use crate::dtype::{self, DType};
 use crate::host::PyHost;
 use naiad::{FnRef, HostValue};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyFloat, PyFunction, PyInt, PyList, PyModule, PyString, PyTuple, PyType,
 };
+use std::sync::Arc;
 
 /// A class of the Python package, looked up once.
 macro_rules! class {
@@ -52,8 +54,7 @@ pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>) -> PyResult<Option<HostValue
     }
     if let Ok(tuple) = obj.cast::<PyTuple>() {
         let items = tuple.iter().map(|x| to_host(host, &x)).collect::<PyResult<_>>()?;
-        let fields = obj.getattr_opt("_fields")?.and_then(|f| f.extract::<Vec<String>>().ok());
-        return Ok(Some(HostValue::Tuple { items, names: fields.map(Into::into) }));
+        return Ok(Some(HostValue::Tuple { items, names: field_names(obj)? }));
     }
     if let Ok(list) = obj.cast::<PyList>() {
         let items = list.iter().map(|x| to_host(host, &x)).collect::<PyResult<_>>()?;
@@ -129,4 +130,10 @@ fn builtin<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     };
     let module = py.import(module)?.into_any();
     path.split('.').try_fold(module, |object, attr| object.getattr(attr))
+}
+
+/// The fields of a named tuple.
+pub fn field_names(tuple: &Bound<'_, PyAny>) -> PyResult<Option<Arc<[String]>>> {
+    let fields = tuple.getattr_opt(intern!(tuple.py(), "_fields"))?;
+    Ok(fields.and_then(|f| f.extract::<Vec<String>>().ok()).map(Into::into))
 }

@@ -1,6 +1,6 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
-use crate::convert::{opaque, plain, to_host, to_python};
+use crate::convert::{field_names, opaque, plain, to_host, to_python};
 use crate::errors::{exception, human};
 use crate::host::PyHost;
 use crate::interrupt::Interruptible;
@@ -228,7 +228,7 @@ impl PyKernel {
             && !is_constexpr
         {
             let items = tuple.iter().map(|x| self.value(&x, false)).collect::<Result<_, _>>()?;
-            return Ok(Value::Tuple(items));
+            return Ok(Value::Tuple { items, names: field_names(object)? });
         }
         match plain(host, object) {
             Ok(Some(value)) => return Ok(Value::Host(value)),

@@ -199,7 +199,7 @@ impl<'a> From<Vec<Argument<'a>>> for Argument<'a> {
     /// A tuple.
     fn from(items: Vec<Argument<'a>>) -> Argument<'a> {
         let items = items.into_iter().map(|a| a.0).collect::<Result<_>>();
-        Argument(items.map(Value::Tuple), PhantomData)
+        Argument(items.map(Value::tuple), PhantomData)
     }
 }
 

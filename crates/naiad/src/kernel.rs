@@ -113,7 +113,7 @@ impl<H: Host> Kernel<H> {
         for (slot, param) in slots.into_iter().zip(&self.signature.params) {
             let value = match slot {
                 Slot::Given(value) => value,
-                Slot::Rest(values) => Value::Tuple(values),
+                Slot::Rest(values) => Value::tuple(values),
                 Slot::Default => self.default(&param.info.name)?,
             };
             special.push(&self.signature, value)?;
@@ -188,7 +188,7 @@ impl<H: Host> Kernel<H> {
         let bound = self.signature.bind(positional, keywords)?;
         let options = bound.options.into_iter().map(|(name, value)| match value {
             Value::Host(v) => Ok((name, v)),
-            Value::Tensor(_) | Value::Tuple(_) | Value::Descriptor(_) => {
+            Value::Tensor(_) | Value::Tuple { .. } | Value::Descriptor(_) => {
                 Err(Error::from(Diagnostic::new(
                     Id::BadLaunch,
                     format!("the launch option `{name}` cannot be {}", value.describe()),

@@ -20,6 +20,7 @@ use crate::{HostValue, ParamSpec, Result};
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::scalar::{Rounding, cast_bits};
 use naiad_ir::{Elem, Pointer, Scalar, Shape, Type};
+use std::sync::Arc;
 
 /// One specialization under construction: a spec for each parameter, and the run-time arguments in
 /// the order of the IR's parameters.
@@ -65,10 +66,10 @@ impl Specialization {
     ) -> std::result::Result<ParamSpec, Misfit> {
         match value {
             Value::Tensor(tensor) => self.tensor(name, demand, tensor),
-            Value::Tuple(items) => self.tuple(name, items),
+            Value::Tuple { items, names } => self.tuple(name, items, names),
             Value::Descriptor(d) => self.descriptor(name, *d),
-            Value::Host(HostValue::Tuple { items, .. }) => {
-                self.tuple(name, items.into_iter().map(Value::Host).collect())
+            Value::Host(HostValue::Tuple { items, names }) => {
+                self.tuple(name, items.into_iter().map(Value::Host).collect(), names)
             }
             Value::Host(HostValue::None) => Ok(ParamSpec::Constexpr(HostValue::None)),
             Value::Host(HostValue::Constexpr(inner)) => Ok(ParamSpec::Constexpr(*inner)),
@@ -90,11 +91,16 @@ impl Specialization {
         }
     }
 
-    fn tuple(&mut self, name: &str, items: Vec<Value>) -> std::result::Result<ParamSpec, Misfit> {
+    fn tuple(
+        &mut self,
+        name: &str,
+        items: Vec<Value>,
+        names: Option<Arc<[String]>>,
+    ) -> std::result::Result<ParamSpec, Misfit> {
         let specs = items.into_iter().enumerate();
         let specs =
             specs.map(|(i, item)| self.run_time(&format!("{name}.{i}"), Demand::FREE, item));
-        Ok(ParamSpec::Tuple(specs.collect::<std::result::Result<_, _>>()?))
+        Ok(ParamSpec::Tuple { items: specs.collect::<std::result::Result<_, _>>()?, names })
     }
 
     fn tensor(
@@ -254,9 +260,9 @@ fn constant(value: Value) -> std::result::Result<HostValue, Misfit> {
     match value {
         Value::Host(HostValue::Constexpr(inner)) => Ok(*inner),
         Value::Host(v) => Ok(v),
-        Value::Tuple(items) => {
+        Value::Tuple { items, names } => {
             let items = items.into_iter().map(constant).collect::<std::result::Result<_, _>>()?;
-            Ok(HostValue::Tuple { items, names: None })
+            Ok(HostValue::Tuple { items, names })
         }
         Value::Tensor(_) | Value::Descriptor(_) => Err(Misfit {
             why: format!("is constexpr and cannot be {}", value.describe()),
@@ -290,9 +296,7 @@ pub(crate) fn encode(value: &HostValue, out: &mut Vec<u8>) {
             out.push(5);
             out.extend((items.len() as u32).to_le_bytes());
             items.iter().for_each(|v| encode(v, out));
-            let names = names.as_deref().unwrap_or(&[]);
-            out.extend((names.len() as u32).to_le_bytes());
-            names.iter().for_each(|n| encode_str(n, out));
+            encode_names(names.as_deref(), out);
         }
         HostValue::DType(elem) => {
             out.push(6);
@@ -328,10 +332,11 @@ pub(crate) fn encode_spec(spec: &ParamSpec, out: &mut Vec<u8>) {
             out.push(33);
             encode(v, out);
         }
-        ParamSpec::Tuple(items) => {
+        ParamSpec::Tuple { items, names } => {
             out.push(34);
             out.extend((items.len() as u32).to_le_bytes());
             items.iter().for_each(|s| encode_spec(s, out));
+            encode_names(names.as_deref(), out);
         }
         ParamSpec::Descriptor(d) => {
             out.push(35);
@@ -348,6 +353,12 @@ fn encode_elem(elem: Elem, out: &mut Vec<u8>) {
         Elem::Scalar(s) => out.extend([0, s as u8]),
         Elem::Pointer(p) => out.extend([1 + p.is_const as u8, p.pointee as u8]),
     }
+}
+
+fn encode_names(names: Option<&[String]>, out: &mut Vec<u8>) {
+    let names = names.unwrap_or(&[]);
+    out.extend((names.len() as u32).to_le_bytes());
+    names.iter().for_each(|n| encode_str(n, out));
 }
 
 fn encode_str(s: &str, out: &mut Vec<u8>) {

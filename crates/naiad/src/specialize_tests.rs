@@ -23,7 +23,7 @@ fn text(spec: &ParamSpec) -> String {
     match spec {
         ParamSpec::Value(ty) => ty.to_string(),
         ParamSpec::Constexpr(v) => format!("constexpr {v:?}"),
-        ParamSpec::Tuple(items) => {
+        ParamSpec::Tuple { items, .. } => {
             format!("({})", items.iter().map(text).collect::<Vec<_>>().join(", "))
         }
         ParamSpec::Descriptor(d) => format!("descriptor of blocks {}", d.block),
@@ -63,12 +63,12 @@ fn types_follow_values_and_annotations() {
         (
             None,
             true,
-            Value::Tuple(vec![Value::from(1), Value::from(2), none()]),
+            Value::tuple(vec![Value::from(1), Value::from(2), none()]),
             "(constexpr Int(1), i32, constexpr None)",
             vec![2],
         ),
         // The elements of a tuple are specialized on all the same.
-        (None, false, Value::Tuple(vec![Value::from(1)]), "(constexpr Int(1))", vec![]),
+        (None, false, Value::tuple(vec![Value::from(1)]), "(constexpr Int(1))", vec![]),
         (Some("tl.int64"), true, Value::from(1), "i64", vec![1]),
         (Some("tl.int8"), true, Value::from(-1), "i8", vec![0xff]),
         (Some("tl.float64"), true, Value::from(3), "fp64", vec![3f64.to_bits()]),

@@ -5,14 +5,15 @@ use naiad_front::DescriptorSpec;
 use naiad_interp::View;
 use naiad_ir::{Pointer, Scalar, Shape};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One argument.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// Memory: becomes a pointer.
     Tensor(Tensor),
-    /// Arguments in a tuple, memory among them.
-    Tuple(Vec<Value>),
+    /// Arguments in a tuple, memory among them; `names` are the fields of a named one.
+    Tuple { items: Vec<Value>, names: Option<Arc<[String]>> },
     /// Memory that is read and written in blocks.
     Descriptor(Box<Descriptor>),
     /// Anything that is no memory.
@@ -82,11 +83,15 @@ impl Descriptor {
 }
 
 impl Value {
+    pub fn tuple(items: Vec<Value>) -> Value {
+        Value::Tuple { items, names: None }
+    }
+
     /// What the value is, in a few words for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Value::Tensor(t) => format!("a tensor of {}", t.elem.triton_name()),
-            Value::Tuple(_) => "a tuple".into(),
+            Value::Tuple { .. } => "a tuple".into(),
             Value::Descriptor(_) => "a tensor descriptor".into(),
             Value::Host(v) => describe(v),
         }

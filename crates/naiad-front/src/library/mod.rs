@@ -26,6 +26,15 @@ pub(crate) fn function(name: &str) -> Option<FnRef> {
     library().kernel(name).map(|f| FnRef(f.0 + FIRST))
 }
 
+/// The parameters of a function, as a row of the table of names writes them.
+pub(crate) fn params(name: &str) -> String {
+    let info = library().kernel(name).and_then(|f| crate::inspect(library(), f).ok());
+    let params = info.map(|info| info.params).unwrap_or_default();
+    let write =
+        |p: &crate::ParamInfo| format!("{}{}", p.name, if p.has_default { "=" } else { "" });
+    params.iter().map(write).collect::<Vec<_>>().join(", ")
+}
+
 /// A host, and beside it the library.
 pub(crate) struct WithLibrary<'h>(pub &'h dyn Host);
 

@@ -55,6 +55,7 @@ impl Lower<'_> {
             }
             Expr::Subscript(s) => self.subscript(s),
             Expr::Call(c) => self.call(c),
+            Expr::ListComp(c) => self.comprehension(c),
             Expr::Named(n) => {
                 let val = self.eval(&n.value)?;
                 self.assign_to(&n.target, val.clone(), n.value.range())?;
@@ -63,6 +64,53 @@ impl Lower<'_> {
             }
             other => Err(self.unsupported_expr(other)),
         }
+    }
+
+    /// `[f(x) for x in items if test(x)]` over a tuple, whose tests are known at compile time.
+    fn comprehension(&mut self, c: &ast::ExprListComp) -> Result<Val> {
+        let refuse = |l: &mut Self, message: &str, range: TextRange| {
+            let e = l.error(Id::UnsupportedPython, message, range, "");
+            let help =
+                "a comprehension runs one name over a tuple: `[f(x) for x in items if TEST]`";
+            Err(Box::new((*e).help(help)))
+        };
+        let [generator] = c.generators.as_slice() else {
+            return refuse(self, "a comprehension in a kernel has one `for`", c.range());
+        };
+        let Expr::Name(name) = &generator.target else {
+            let message = "a comprehension in a kernel runs one name";
+            return refuse(self, message, generator.target.range());
+        };
+        let Val::Tuple(items) = self.eval(&generator.iter)? else {
+            let message = "a comprehension in a kernel runs over a tuple";
+            return refuse(self, message, generator.iter.range());
+        };
+        let (name, place) = (name.id.as_str(), self.place(name.range()));
+        let outer = self.frame().env.get(name).cloned();
+        let mut out = Vec::new();
+        for item in &items.items {
+            self.bind(name, item.clone(), place.clone());
+            let mut wanted = true;
+            for test in &generator.ifs {
+                let val = self.eval(test)?;
+                match self.condition(&val, test.range())? {
+                    Cond::Known(holds) => wanted &= holds,
+                    Cond::Runtime(_) => {
+                        let message = "the test of a comprehension must be known at compile time";
+                        return Err(self.error(Id::NotConstexpr, message, test.range(), ""));
+                    }
+                }
+            }
+            if wanted {
+                out.push(self.eval(&c.elt)?);
+            }
+        }
+        // The name is the comprehension's own.
+        match outer {
+            Some(binding) => self.frame_mut().env.insert(name.into(), binding),
+            None => self.frame_mut().env.remove(name),
+        };
+        Ok(Val::tuple(out))
     }
 
     /// Elements of a tuple display or an argument list, with `*tuple` spread.
@@ -449,7 +497,7 @@ impl Lower<'_> {
             Expr::Dict(_) | Expr::Set(_) => {
                 ("a dictionary or set", "use separate variables or a tuple")
             }
-            Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => {
+            Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => {
                 ("a comprehension", "write the elements out, or use `tl.static_range`")
             }
             Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => {

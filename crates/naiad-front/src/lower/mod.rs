@@ -138,9 +138,10 @@ impl Lower<'_> {
         match spec {
             ParamSpec::Value(ty) => Val::Tensor(self.b.func.add_param(name, *ty)),
             ParamSpec::Constexpr(v) => Val::from_host(v.clone()),
-            ParamSpec::Tuple(items) => {
+            ParamSpec::Tuple { items, names } => {
                 let items = items.iter().enumerate();
-                Val::tuple(items.map(|(i, s)| self.param(&format!("{name}.{i}"), s)).collect())
+                let items = items.map(|(i, s)| self.param(&format!("{name}.{i}"), s)).collect();
+                Val::Tuple(Rc::new(crate::value::Tuple { items, names: names.clone() }))
             }
             ParamSpec::Descriptor(d) => crate::builtins::window::parameter(self, name, d),
         }

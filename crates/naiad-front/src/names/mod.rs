@@ -190,18 +190,54 @@ pub fn modules() -> Vec<(&'static str, Vec<&'static str>)> {
     ]
 }
 
-/// Every name that kernels can use, below `triton.language` or beginning with `triton.`.
-pub(crate) fn public_names() -> impl Iterator<Item = &'static str> {
-    let public = |e: &&Entry| {
-        matches!(e.kind, Kind::Name | Kind::Method)
-            && !matches!(e.call, Call::Alias(_) | Call::Missing)
-    };
-    rows().filter(public).map(|e| e.path)
+/// A name as documentation and tests see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PublicName {
+    /// `load`, `libdevice.tanh`, `triton.cdiv`, `dtype.is_fp8`, `window.load`, `python.len`.
+    pub path: &'static str,
+    /// As it is called: `tl.load(pointer, mask=, other=)`; of a value only its name.
+    pub signature: String,
+    /// Whether tensors have it as a method.
+    pub is_method: bool,
+    pub state: State,
 }
 
-/// The same, as candidates for what a misspelled name may have meant.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    Supported,
+    /// Another spelling of this path, most often an older one.
+    Alias(&'static str),
+    /// A kernel that uses it is refused at its line.
+    Missing,
+}
+
+/// Every row, in the order of the tables.
+pub fn table() -> Vec<PublicName> {
+    let public = |e: &'static Entry| PublicName {
+        path: e.path,
+        signature: match e.call {
+            Call::Function(_) | Call::Unary(_) => format!("{}({})", e.display_name(), e.params),
+            Call::Library => format!("{}({})", e.display_name(), crate::library::params(e.path)),
+            Call::Value(_) | Call::Alias(_) | Call::Missing => e.display_name(),
+        },
+        is_method: matches!(e.kind, Kind::Method | Kind::MethodOnly),
+        state: match e.call {
+            Call::Alias(of) => State::Alias(of),
+            Call::Missing => State::Missing,
+            _ => State::Supported,
+        },
+    };
+    rows().map(public).collect()
+}
+
+/// Candidates for what a misspelled name may have meant.
 pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
-    public_names().filter(|p| !p.starts_with("triton."))
+    let of_kernels = |e: &&Entry| {
+        matches!(e.kind, Kind::Name | Kind::Method)
+            && !matches!(e.call, Call::Alias(_) | Call::Missing)
+            && !e.path.starts_with("triton.")
+    };
+    rows().filter(of_kernels).map(|e| e.path)
 }
 
 pub(crate) fn python_builtin(name: &str) -> Option<&'static Entry> {
