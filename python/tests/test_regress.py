@@ -101,8 +101,8 @@ def test_a_tuple_is_not_repeated_without_end():
 
 
 def test_names_that_are_not_there_yet_say_so(tmp_path):
-    for name in ("sort", "device_assert", "make_block_ptr", "inline_asm_elementwise"):
-        script = tmp_path / f"{name}.py"
+    for name in ("target_info.current_target",):
+        script = tmp_path / "script.py"
         script.write_text(
             "import numpy as np\nimport triton\nimport triton.language as tl\n\n"
             f"@triton.jit\ndef k(x):\n    tl.{name}(tl.arange(0, 8))\n\n"
