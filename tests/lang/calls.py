@@ -169,3 +169,27 @@ def comprehension_over_a_tile(x):
 def comprehension_test(x, n):
     y = [i for i in (1, 2) if n > i]  # error: [not-constexpr] the test of a comprehension must be known at compile time
     tl.store(x, y)
+
+
+# kernel(x: *i32)
+@triton.jit
+def float_extent(x):
+    tl.store(x + tl.arange(0, 16 / 2), 0)  # error: [bad-argument] the end of `tl.arange` must be an integer, not the float 8.0
+
+
+# kernel(x: *i32)
+@triton.jit
+def float_mask(x):
+    tl.load(x, mask=1.5)  # error: [type-mismatch] a mask must be boolean (int1), not float32
+
+
+# kernel(x: *i32)
+@triton.jit
+def negative_shift(x):
+    tl.store(x, 1 << -1)  # error: [literal-range] 1 << -1 shifts by a negative count
+
+
+# kernel(x: *i32)
+@triton.jit
+async def asynchronous(x):  # error: [unsupported-python] `asynchronous` is an `async` function
+    tl.store(x, 1)

@@ -58,6 +58,12 @@ impl Parsed {
             let message = format!("the source of `{name}` holds no `def`");
             return Err(Box::new(Diagnostic::new(Id::NoKernel, message)));
         };
+        if def.is_async {
+            let at = Place::new(source.clone(), shifted(def.name.range(), shift));
+            let message = format!("`{name}` is an `async` function, which no kernel can be");
+            let d = Diagnostic::new(Id::UnsupportedPython, message).primary(at, "");
+            return Err(Box::new(d.help("write `def`")));
+        }
         let mut parsed = Parsed { def, params: Vec::new(), source: source.clone(), shift };
         parsed.params = parsed.read_params()?;
         Ok(parsed)

@@ -72,7 +72,10 @@ fn signatures(text: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for (i, line) in lines.iter().enumerate() {
         let Some(rest) = line.trim().strip_prefix("# kernel(") else { continue };
-        let below = lines[i..].iter().find_map(|l| l.trim().strip_prefix("def ")).unwrap_or("");
+        let below = lines[i..]
+            .iter()
+            .find_map(|l| l.trim().trim_start_matches("async ").strip_prefix("def "))
+            .unwrap_or("");
         let name = below.split('(').next().unwrap_or("").to_string();
         out.push((name, rest.trim_end().trim_end_matches(')').to_string()));
     }
@@ -83,7 +86,10 @@ fn signatures(text: &str) -> Vec<(String, String)> {
 fn extent(text: &str, name: &str) -> (u32, u32) {
     let def = format!("def {name}(");
     let lines: Vec<&str> = text.lines().collect();
-    let start = lines.iter().position(|l| l.trim_start().starts_with(&def)).unwrap_or(0);
+    let start = lines
+        .iter()
+        .position(|l| l.trim_start().trim_start_matches("async ").starts_with(&def))
+        .unwrap_or(0);
     let end =
         lines[start + 1..].iter().position(|l| l.starts_with("@") || l.starts_with("# kernel("));
     (start as u32 + 1, end.map_or(lines.len(), |e| start + 1 + e) as u32 + 1)

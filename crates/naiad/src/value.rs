@@ -62,7 +62,7 @@ impl Descriptor {
                 self.strides.len()
             ));
         }
-        if self.base.address % 16 != 0 {
+        if !self.base.address.is_multiple_of(16) {
             return Err("begins at an address that is no multiple of 16 bytes".into());
         }
         let size = self.base.elem.size() as i64;

@@ -3,7 +3,7 @@
 use super::window::{self, BlockOptions};
 use crate::lower::{Args, Lower, Operand};
 use crate::source::Result;
-use crate::value::{Val, WindowKind, type_name};
+use crate::value::{Const, Val, WindowKind, type_name};
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::scalar::{BinaryFn, Predicate, UnaryFn};
 use naiad_ir::tile::{
@@ -37,7 +37,7 @@ fn mask(
 ) -> Result<Option<Value>> {
     let Some(o) = o else { return Ok(None) };
     let v = match &o.val {
-        Val::Const(c) if c.as_number().is_some() => l.literal(c, Scalar::I1)?,
+        Val::Const(c @ (Const::Bool(_) | Const::Int(_))) => l.literal(c, Scalar::I1)?,
         _ => l.tensor(o)?,
     };
     if l.ty(v).elem != Elem::Scalar(Scalar::I1) {

@@ -234,7 +234,11 @@ impl Lower<'_> {
         match &o.val {
             Val::Const(Const::Int(i)) => Ok(*i),
             Val::Const(Const::Bool(b)) => Ok(*b as i128),
-            Val::Const(Const::Float(f)) if f.fract() == 0.0 && f.abs() < 1e15 => Ok(*f as i128),
+            Val::Const(Const::Float(f)) => {
+                let message = format!("{what} must be an integer, not the float {f:?}");
+                let e = self.error(Id::BadArgument, message, o.range, "");
+                Err(Box::new((*e).help("`/` gives a float, `//` an integer")))
+            }
             Val::Tensor(_) => Err(self.not_constexpr(o, what)),
             _ => Err(self.wrong_argument(o, &format!("an integer for {what}"))),
         }

@@ -161,7 +161,7 @@ impl Lower<'_> {
                 Id::AmbiguousCondition,
                 "Boolean value of Tensor with more than one value is ambiguous: a condition must be a scalar",
                 range,
-                format!("this is a {what}"),
+                format!("this is {what}"),
             );
             return Err(Box::new((*e).help("choose lane by lane with `tl.where(condition, a, b)`, or reduce it with `tl.max` or `tl.sum` first")));
         }

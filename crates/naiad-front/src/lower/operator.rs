@@ -521,6 +521,9 @@ impl Lower<'_> {
                     Arithmetic::Undefined => {
                         format!("`{}` is not defined between {a} and {b}", op.symbol())
                     }
+                    Arithmetic::NegativeShift => {
+                        format!("{a} {} {b} shifts by a negative count", op.symbol())
+                    }
                     Arithmetic::ByZero => format!("division by zero: {a} {} {b}", op.symbol()),
                     Arithmetic::TooLarge => format!(
                         "{a} {} {b} is out of range: it has more than 127 bits",
@@ -586,6 +589,7 @@ fn with_sign(s: Scalar, signed: bool) -> Scalar {
 pub(crate) enum Arithmetic {
     Undefined,
     ByZero,
+    NegativeShift,
     TooLarge,
 }
 
@@ -595,7 +599,11 @@ pub(crate) fn python_arithmetic(
     x: Number,
     y: Number,
 ) -> std::result::Result<Number, Arithmetic> {
-    use Arithmetic::{ByZero, TooLarge, Undefined};
+    use Arithmetic::{ByZero, NegativeShift, TooLarge, Undefined};
+    let count = |shift: i128| match u32::try_from(shift) {
+        Err(_) if shift < 0 => Err(NegativeShift),
+        counted => Ok(counted.unwrap_or(u32::MAX)),
+    };
     if let (Number::Int(a), Number::Int(b)) = (x, y) {
         let int = |r: Option<i128>| r.map(Number::Int).ok_or(TooLarge);
         return match op {
@@ -615,14 +623,14 @@ pub(crate) fn python_arithmetic(
             Operator::Pow if b < 0 => Ok(Number::Float((a as f64).powf(b as f64))),
             Operator::Pow => int(u32::try_from(b).ok().and_then(|e| a.checked_pow(e))),
             Operator::LShift => {
-                let shift = u32::try_from(b).map_err(|_| Undefined)?;
+                let shift = count(b)?;
                 if a == 0 {
                     return Ok(Number::Int(0));
                 }
                 int((shift < 127).then(|| a.checked_mul(1i128 << shift)).flatten())
             }
             Operator::RShift => {
-                let shift = u32::try_from(b).map_err(|_| Undefined)?;
+                let shift = count(b)?;
                 Ok(Number::Int(a >> shift.min(127)))
             }
             Operator::Bits(BinaryFn::And, _) => Ok(Number::Int(a & b)),

@@ -431,6 +431,7 @@ pub(super) fn machine(_: &F, what: &MachineFact) -> Infer {
     }))
 }
 
+#[expect(clippy::too_many_arguments, reason = "one for each field of the op's row")]
 pub(super) fn inline_asm(
     f: &F,
     _: &Text,
