@@ -47,7 +47,13 @@ impl DType {
     }
 }
 
+/// The short names of the types with a property.
+fn names_of(has: impl Fn(Scalar) -> bool) -> Vec<&'static str> {
+    Scalar::ALL.iter().copied().filter(|&s| has(s)).map(short_name).collect()
+}
+
 #[pymethods]
+#[allow(non_snake_case, reason = "class attributes, with the names that Triton has given them")]
 impl DType {
     /// Takes the short name, which is also what `str` gives: `fp32`, `int32`, `*fp16`.
     #[new]
@@ -57,6 +63,31 @@ impl DType {
         let elem =
             elem.ok_or_else(|| PyTypeError::new_err(format!("there is no dtype '{name}'")))?;
         Ok(DType { elem })
+    }
+
+    #[classattr]
+    fn SINT_TYPES() -> Vec<&'static str> {
+        names_of(|s| s.is_int() && s.is_signed())
+    }
+
+    #[classattr]
+    fn UINT_TYPES() -> Vec<&'static str> {
+        names_of(|s| s.is_int() && !s.is_signed())
+    }
+
+    #[classattr]
+    fn FP_TYPES() -> Vec<&'static str> {
+        names_of(Scalar::is_float)
+    }
+
+    #[classattr]
+    fn STANDARD_FP_TYPES() -> Vec<&'static str> {
+        names_of(|s| s.is_float() && !s.is_fp8())
+    }
+
+    #[classattr]
+    fn OTHER_TYPES() -> Vec<&'static str> {
+        vec!["void"]
     }
 
     #[getter]
