@@ -20,7 +20,7 @@ use crate::policy::Policy;
 use crate::region::signed;
 use crate::tile::{Tile, number};
 use naiad_ir::tile::TileOp;
-use naiad_ir::{Block, Inst, Scalar, Value};
+use naiad_ir::{Block, Effects, Inst, OpInfo, Scalar, Value};
 use smallvec::SmallVec;
 
 /// What all programs of a launch share.
@@ -283,76 +283,45 @@ impl<'a, P: Policy> Exec<'a, P> {
                 p.regs.clear();
                 Ok(false)
             }
-            op @ (TileOp::Load { .. }
-            | TileOp::Store { .. }
-            | TileOp::AtomicRmw { .. }
-            | TileOp::AtomicCas { .. }
-            | TileOp::AtomicLoad { .. }
-            | TileOp::AtomicStore { .. }
-            | TileOp::Barrier {}
-            | TileOp::Print { .. }
-            | TileOp::Assert { .. }
-            | TileOp::Machine { .. }
-            | TileOp::Assume { .. }) => {
-                self.memory_op(p, inst, op)?;
-                Ok(false)
-            }
-            op @ (TileOp::Const { .. }
-            | TileOp::ProgramId { .. }
-            | TileOp::NumPrograms { .. }
-            | TileOp::Arange { .. }
-            | TileOp::Splat { .. }
-            | TileOp::ExpandDims { .. }
-            | TileOp::Broadcast { .. }
-            | TileOp::Reshape { .. }
-            | TileOp::Permute { .. }
-            | TileOp::Join { .. }
-            | TileOp::Split { .. }
-            | TileOp::Cat { .. }
-            | TileOp::Unary { .. }
-            | TileOp::Binary { .. }
-            | TileOp::Ternary { .. }
-            | TileOp::Compare { .. }
-            | TileOp::Select { .. }
-            | TileOp::Cast { .. }
-            | TileOp::Bitcast { .. }
-            | TileOp::PtrAdd { .. }
-            | TileOp::Dot { .. }
-            | TileOp::Reduce { .. }
-            | TileOp::Scan { .. }
-            | TileOp::Map { .. }
-            | TileOp::Flip { .. }
-            | TileOp::Sort { .. }
-            | TileOp::TopK { .. }
-            | TileOp::Gather { .. }
-            | TileOp::Histogram { .. }
-            | TileOp::InlineAsm { .. }
-            | TileOp::Hint { .. }) => {
-                let (shared, number) = (self.shared, p.number);
-                let stopped = move || (shared.stopped)(number);
-                let env = Env {
-                    code,
-                    program: p.coordinates,
-                    grid: shared.grid,
-                    lift: None,
-                    naive: shared.naive,
-                    stopped: &stopped,
-                };
-                self.results.clear();
-                ops::evaluate(&env, inst, &Regs { code, regs: &p.regs }, &mut self.results)?;
-                let lanes = lanes::<P>(code, p, op);
-                kill(p, code.dies_at_begin(inst));
-                for (&value, reg) in code.func.results(inst).iter().zip(&mut self.results) {
-                    if let Some(target) = code.target(value) {
-                        let val = &mut p.regs[target];
-                        std::mem::swap(&mut val.reg, reg);
-                        val.lanes = lanes.clone();
-                    }
+            op => match op.effects() {
+                Effects::Reads | Effects::Writes | Effects::Stays => {
+                    self.effect(p, inst, op)?;
+                    Ok(false)
                 }
-                self.results.clear();
-                Ok(false)
+                Effects::Pure | Effects::Control | Effects::Terminator => {
+                    self.evaluate(p, inst, op)?;
+                    Ok(false)
+                }
+            },
+        }
+    }
+
+    /// An op that computes and does nothing else.
+    fn evaluate(&mut self, p: &mut Program<P>, inst: Inst, op: &TileOp) -> Result<(), Fault> {
+        let (shared, number) = (self.shared, p.number);
+        let stopped = move || (shared.stopped)(number);
+        let code = shared.code;
+        let env = Env {
+            code,
+            program: p.coordinates,
+            grid: shared.grid,
+            lift: None,
+            naive: shared.naive,
+            stopped: &stopped,
+        };
+        self.results.clear();
+        ops::evaluate(&env, inst, &Regs { code, regs: &p.regs }, &mut self.results)?;
+        let lanes = lanes::<P>(code, p, op);
+        kill(p, code.dies_at_begin(inst));
+        for (&value, reg) in code.func.results(inst).iter().zip(&mut self.results) {
+            if let Some(target) = code.target(value) {
+                let val = &mut p.regs[target];
+                std::mem::swap(&mut val.reg, reg);
+                val.lanes = lanes.clone();
             }
         }
+        self.results.clear();
+        Ok(())
     }
 
     fn enter(&self, p: &mut Program<P>, block: Block, owner: Option<Inst>, kind: Kind) {
@@ -439,7 +408,8 @@ impl<'a, P: Policy> Exec<'a, P> {
         }
     }
 
-    fn memory_op(&mut self, p: &mut Program<P>, inst: Inst, op: &TileOp) -> Result<(), Fault> {
+    /// An op that has an effect: on memory, on the user's screen, or on whether the launch goes on.
+    fn effect(&mut self, p: &mut Program<P>, inst: Inst, op: &TileOp) -> Result<(), Fault> {
         let shared = self.shared;
         let code = shared.code;
         let func = code.func;
@@ -492,7 +462,8 @@ impl<'a, P: Policy> Exec<'a, P> {
                 result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
             }
             // One program is run by one thread, in order.
-            _ => {}
+            TileOp::Barrier {} => {}
+            _ => return Err(ops::internal(op)),
         }
         if polled {
             traffic.reads += 1;
@@ -540,7 +511,6 @@ fn kill<P: Policy>(p: &mut Program<P>, registers: &[u32]) {
 }
 
 fn lanes<P: Policy>(code: &Code<'_>, p: &Program<P>, op: &TileOp) -> P::Lanes {
-    use naiad_ir::OpInfo;
     if size_of::<P::Lanes>() == 0 {
         return P::Lanes::default();
     }

@@ -35,6 +35,10 @@ pub trait OpInfo<D: Dialect>: Clone + PartialEq + Debug {
     fn to_raw(&self) -> RawOp;
     fn from_raw(raw: RawOp) -> Result<Self, String>;
 
+    /// Whether each lane of the results comes from the same lane of the operands, so that on scalars
+    /// the op may be run with a whole tile in the place of each.
+    fn is_lanewise(&self) -> bool;
+
     fn is_terminator(&self) -> bool {
         self.effects() == Effects::Terminator
     }
@@ -285,10 +289,13 @@ macro_rules! attr_enum {
 pub(crate) use attr_enum;
 
 /// Declares a dialect's ops. Each row: `/// doc`, `"text name" Variant { field: Type, … } effects
-/// => infer;` where `infer(func, &field, …)` gives the result types.
+/// => infer;` where `infer(func, &field, …)` gives the result types. `lanewise` stands behind the
+/// effects of an op that works lane by lane.
 macro_rules! ops {
+    (@lanewise lanewise) => { true };
+    (@lanewise) => { false };
     ( $(#[$edoc:meta])* pub enum $Op:ident for $Dialect:ident {
-        $( $(#[doc = $doc:literal])+ $text:literal $V:ident { $($field:ident : $ty:ty),* $(,)? } $effects:ident => $infer:path; )*
+        $( $(#[doc = $doc:literal])+ $text:literal $V:ident { $($field:ident : $ty:ty),* $(,)? } $effects:ident $($lanewise:ident)? => $infer:path; )*
     } ) => {
         $(#[$edoc])*
         #[derive(Clone, PartialEq, Debug)]
@@ -303,6 +310,8 @@ macro_rules! ops {
             fn name(&self) -> &'static str { match self { $( $Op::$V { .. } => $text, )* } }
 
             fn effects(&self) -> $crate::op::Effects { match self { $( $Op::$V { .. } => $crate::op::Effects::$effects, )* } }
+
+            fn is_lanewise(&self) -> bool { match self { $( $Op::$V { .. } => ops!(@lanewise $($lanewise)?), )* } }
 
             fn each_value(&self, f: &mut dyn FnMut($crate::Value)) {
                 match self { $( $Op::$V { $($field),* } => { let _ = &f; $( $crate::op::Field::each_value($field, f); )* } )* }

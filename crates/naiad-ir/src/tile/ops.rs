@@ -13,11 +13,11 @@ ops! {
     pub enum TileOp for Tile {
         // Values from nothing.
         /// A scalar constant.
-        "const" Const { value: Constant } Pure => infer::constant;
+        "const" Const { value: Constant } Pure lanewise => infer::constant;
         /// The program's id along a grid axis, as i32.
-        "program_id" ProgramId { axis: u32 } Pure => infer::grid_axis;
+        "program_id" ProgramId { axis: u32 } Pure lanewise => infer::grid_axis;
         /// The grid's extent along an axis, as i32.
-        "num_programs" NumPrograms { axis: u32 } Pure => infer::grid_axis;
+        "num_programs" NumPrograms { axis: u32 } Pure lanewise => infer::grid_axis;
         /// `start, start + 1, …, end - 1` as i32.
         "arange" Arange { start: i64, end: i64 } Pure => infer::arange;
 
@@ -43,21 +43,21 @@ ops! {
 
         // Elementwise.
         /// A function of one number.
-        "unary" Unary { f: UnaryFn, x: Value } Pure => infer::unary;
+        "unary" Unary { f: UnaryFn, x: Value } Pure lanewise => infer::unary;
         /// A function of two numbers.
-        "binary" Binary { f: BinaryFn, a: Value, b: Value } Pure => infer::binary;
+        "binary" Binary { f: BinaryFn, a: Value, b: Value } Pure lanewise => infer::binary;
         /// A function of three numbers.
-        "ternary" Ternary { f: TernaryFn, a: Value, b: Value, c: Value } Pure => infer::ternary;
+        "ternary" Ternary { f: TernaryFn, a: Value, b: Value, c: Value } Pure lanewise => infer::ternary;
         /// A comparison; gives i1.
-        "compare" Compare { p: Predicate, a: Value, b: Value } Pure => infer::compare;
+        "compare" Compare { p: Predicate, a: Value, b: Value } Pure lanewise => infer::compare;
         /// Lane by lane the second operand where the first is true, else the third.
-        "select" Select { cond: Value, yes: Value, no: Value } Pure => infer::select;
+        "select" Select { cond: Value, yes: Value, no: Value } Pure lanewise => infer::select;
         /// Conversion of numbers by value.
-        "cast" Cast { src: Value, to: Scalar, rounding: Rounding } Pure => infer::cast;
+        "cast" Cast { src: Value, to: Scalar, rounding: Rounding } Pure lanewise => infer::cast;
         /// The same bits as another element of the same width; pointers are 64 bits wide.
-        "bitcast" Bitcast { src: Value, to: Elem } Pure => infer::bitcast;
+        "bitcast" Bitcast { src: Value, to: Elem } Pure lanewise => infer::bitcast;
         /// Moves a pointer by a number of elements.
-        "ptr_add" PtrAdd { ptr: Value, offset: Value } Pure => infer::ptr_add;
+        "ptr_add" PtrAdd { ptr: Value, offset: Value } Pure lanewise => infer::ptr_add;
 
         // Memory.
         /// Reads lanes whose mask is true.
@@ -108,7 +108,7 @@ ops! {
 
         // Promises to the compiler.
         /// Its operand, with a promise about runs of elements along each axis.
-        "hint" Hint { src: Value, kind: HintKind, values: Axes } Pure => infer::hint;
+        "hint" Hint { src: Value, kind: HintKind, values: Axes } Pure lanewise => infer::hint;
         /// A promise that every lane is true.
         "assume" Assume { cond: Value } Stays => infer::assume;
 
