@@ -26,7 +26,7 @@ pub enum Prepared {
     Combine(Combine),
 }
 
-/// How the region of a `reduce` or `scan` is evaluated.
+/// How the region of a `reduce`, `scan` or `map` is evaluated.
 #[derive(Copy, Clone)]
 pub enum Combine {
     /// It is one commutative function.
@@ -158,46 +158,10 @@ impl<'a> Code<'a> {
                 Prepared::Pointer { widen, add: loops::pointer_add(wide) }
             }
             TileOp::Reduce { inputs, body, .. } => self.combine(inputs, *body, false),
+            TileOp::Map { body, .. } => Prepared::Combine(self.how(*body)),
             TileOp::Scan { inputs, body, reverse, .. } => self.combine(inputs, *body, *reverse),
-            TileOp::Const { .. }
-            | TileOp::ProgramId { .. }
-            | TileOp::NumPrograms { .. }
-            | TileOp::Arange { .. }
-            | TileOp::Splat { .. }
-            | TileOp::ExpandDims { .. }
-            | TileOp::Broadcast { .. }
-            | TileOp::Reshape { .. }
-            | TileOp::Permute { .. }
-            | TileOp::Join { .. }
-            | TileOp::Split { .. }
-            | TileOp::Cat { .. }
-            | TileOp::Bitcast { .. }
-            | TileOp::Load { .. }
-            | TileOp::Store { .. }
-            | TileOp::AtomicRmw { .. }
-            | TileOp::AtomicCas { .. }
-            | TileOp::AtomicLoad { .. }
-            | TileOp::AtomicStore { .. }
-            | TileOp::Map { .. }
-            | TileOp::Flip { .. }
-            | TileOp::Sort { .. }
-            | TileOp::TopK { .. }
-            | TileOp::Gather { .. }
-            | TileOp::Histogram { .. }
-            | TileOp::Print { .. }
-            | TileOp::Assert { .. }
-            | TileOp::Machine { .. }
-            | TileOp::InlineAsm { .. }
-            | TileOp::Barrier {}
-            | TileOp::Dot { .. }
-            | TileOp::Hint { .. }
-            | TileOp::Assume { .. }
-            | TileOp::For { .. }
-            | TileOp::While { .. }
-            | TileOp::If { .. }
-            | TileOp::Yield { .. }
-            | TileOp::Condition { .. }
-            | TileOp::Return {} => Prepared::Nothing,
+            // Whoever runs an op that was to be prepared and is not says so.
+            _ => Prepared::Nothing,
         }
     }
 
@@ -211,65 +175,19 @@ impl<'a> Code<'a> {
                 return Prepared::Combine(Combine::Function { f, row });
             }
         }
+        Prepared::Combine(self.how(body))
+    }
+
+    /// How a region that is no single function is run.
+    fn how(&self, body: Block) -> Combine {
         let mut lanewise = true;
         self.func.walk_block(body, &mut |inst| {
-            lanewise &= match self.func.op(inst) {
-                TileOp::Const { .. }
-                | TileOp::ProgramId { .. }
-                | TileOp::NumPrograms { .. }
-                | TileOp::Unary { .. }
-                | TileOp::Binary { .. }
-                | TileOp::Ternary { .. }
-                | TileOp::Compare { .. }
-                | TileOp::Select { .. }
-                | TileOp::Cast { .. }
-                | TileOp::Bitcast { .. }
-                | TileOp::PtrAdd { .. }
-                | TileOp::Hint { .. }
-                | TileOp::If { .. }
-                | TileOp::Yield { .. } => {
-                    let op = self.func.op(inst);
-                    let mut scalars = true;
-                    op.each_value(&mut |v| scalars &= self.func.ty(v).is_scalar());
-                    scalars
-                }
-                TileOp::Arange { .. }
-                | TileOp::Splat { .. }
-                | TileOp::ExpandDims { .. }
-                | TileOp::Broadcast { .. }
-                | TileOp::Reshape { .. }
-                | TileOp::Permute { .. }
-                | TileOp::Join { .. }
-                | TileOp::Split { .. }
-                | TileOp::Cat { .. }
-                | TileOp::Load { .. }
-                | TileOp::Store { .. }
-                | TileOp::AtomicRmw { .. }
-                | TileOp::AtomicCas { .. }
-                | TileOp::AtomicLoad { .. }
-                | TileOp::AtomicStore { .. }
-                | TileOp::Map { .. }
-                | TileOp::Flip { .. }
-                | TileOp::Sort { .. }
-                | TileOp::TopK { .. }
-                | TileOp::Gather { .. }
-                | TileOp::Histogram { .. }
-                | TileOp::Print { .. }
-                | TileOp::Assert { .. }
-                | TileOp::Machine { .. }
-                | TileOp::InlineAsm { .. }
-                | TileOp::Barrier {}
-                | TileOp::Dot { .. }
-                | TileOp::Reduce { .. }
-                | TileOp::Scan { .. }
-                | TileOp::Assume { .. }
-                | TileOp::For { .. }
-                | TileOp::While { .. }
-                | TileOp::Condition { .. }
-                | TileOp::Return {} => false,
-            };
+            let op = self.func.op(inst);
+            // A branch is taken both ways and the lanes are chosen; a loop cannot be.
+            lanewise &= op.is_lanewise() || matches!(op, TileOp::If { .. } | TileOp::Yield { .. });
+            op.each_value(&mut |v| lanewise &= self.func.ty(v).is_scalar());
         });
-        Prepared::Combine(if lanewise { Combine::Tiles } else { Combine::Elements })
+        if lanewise { Combine::Tiles } else { Combine::Elements }
     }
 
     /// The function that a region is, if it is a single commutative one of its two parameters.

@@ -19,7 +19,7 @@ use crate::engine::{Buffer, CHUNK, read_image};
 use crate::fault::Fault;
 use crate::loops::Loop;
 use crate::ops::{Env, Reg, Results};
-use crate::region;
+use crate::region::{self, Region};
 use crate::shapes;
 use crate::slab::Slab;
 use crate::strided::{self, Dim, Dims};
@@ -67,13 +67,13 @@ impl Job<'_> {
 }
 
 /// A shape with no more elements than some tile's.
-fn shape_of(dims: &[usize]) -> Shape {
+pub fn shape_of(dims: &[usize]) -> Shape {
     let dims: SmallVec<[i64; 5]> = dims.iter().map(|&d| d as i64).collect();
     Shape::new(&dims).unwrap_or(Shape::SCALAR)
 }
 
 /// A tile of no axes is kept as its image.
-fn unless_scalar(tile: Tile, ty: Scalar, shape: &Shape) -> Tile {
+pub fn unless_scalar(tile: Tile, ty: Scalar, shape: &Shape) -> Tile {
     match tile {
         // SAFETY: a tile has at least one lane.
         Tile::Dense(d) if shape.is_scalar() => {
@@ -126,7 +126,7 @@ pub fn reduce(job: &Job<'_>, how: Combine, inputs: SmallVec<[Reg; 2]>) -> Result
 }
 
 /// Lanes from `start` on along the middle axis of three.
-fn slice(tile: &Tile, ty: Scalar, whole: &Shape, part: &Shape, start: usize) -> Tile {
+pub fn slice(tile: &Tile, ty: Scalar, whole: &Shape, part: &Shape, start: usize) -> Tile {
     match tile {
         Tile::Uniform(image) => Tile::Uniform(*image),
         Tile::Affine(a) => {
@@ -333,6 +333,7 @@ fn scan_elements(job: &Job<'_>, parts: &Results, reverse: bool) -> Result<Result
         };
         sources.iter().zip(&job.types).zip(parts).map(image).collect()
     };
+    let mut region = Region::new(&job.env);
     for row in 0..outer * inner {
         let start = row / inner * n * inner + row % inner;
         let mut sum: Option<Results> = None;
@@ -343,7 +344,7 @@ fn scan_elements(job: &Job<'_>, parts: &Results, reverse: bool) -> Result<Result
                 None => next,
                 Some(sum) => {
                     let arguments: SmallVec<[Reg; 4]> = sum.iter().chain(&next).cloned().collect();
-                    region::evaluate(&job.env, job.body, &arguments)?
+                    region.call(job.body, &arguments)?
                 }
             };
             for ((slab, reg), &ty) in slabs.iter().zip(&combined).zip(&job.types) {

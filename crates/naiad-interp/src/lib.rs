@@ -7,7 +7,8 @@
 //!         ops         what ops compute                           ops.rs
 //!           formula   ... on compressed tiles                    formula.rs, shapes.rs
 //!           engine    ... lane by lane, by loops over chunks     engine.rs, loops.rs, casts.rs
-//!           combine   reduce, scan and their regions             combine.rs, region.rs
+//!           combine   reduce, scan, map and their regions        combine.rs, mapping.rs, region.rs
+//!           sorting   sort, gather, histogram                    sorting.rs
 //!           dot       matrix products                            dot.rs
 //!         access      loads and stores; atomics                  access.rs, atomics.rs
 //!           memory    which addresses may be touched             memory.rs
@@ -32,6 +33,7 @@ mod exec;
 mod fault;
 mod formula;
 mod loops;
+mod mapping;
 mod memory;
 mod ops;
 mod policy;
@@ -39,6 +41,7 @@ mod region;
 mod schedule;
 mod shapes;
 mod slab;
+mod sorting;
 mod strided;
 mod tile;
 

@@ -1,7 +1,7 @@
 //! What each op without effects computes, on tiles in any form.
 //!
-//! An op is evaluated at its value's own shape, or *lifted*: in the region of a `reduce` or `scan`
-//! scalars stand for whole tiles, and every op works lane by lane at the shape of those.
+//! An op is evaluated at its value's own shape, or *lifted*: in the region of a `reduce`, `scan` or
+//! `map` scalars stand for whole tiles, and every op works lane by lane at the shape of those.
 
 use crate::code::{Code, Prepared};
 use crate::combine;
@@ -9,8 +9,10 @@ use crate::dot;
 use crate::engine::{self, In};
 use crate::fault::Fault;
 use crate::formula;
+use crate::mapping;
 use crate::memory::Origin;
 use crate::shapes;
+use crate::sorting;
 use crate::tile::{Affine, Tile, stored};
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::tile::TileOp;
@@ -115,6 +117,7 @@ pub fn evaluate<R: Read>(
         TileOp::Permute { src, order } => {
             moved(regs.reg(*src), shapes::permute(tile(*src), &shape(*src), &out, order))
         }
+        TileOp::Flip { src, axis } => moved(regs.reg(*src), shapes::flip(tile(*src), &out, *axis)),
         TileOp::Join { a, b } => Reg {
             tile: shapes::join(tile(*a), tile(*b), ty(*a), &shape(*a)),
             origin: common(regs, *a, *b),
@@ -213,6 +216,36 @@ pub fn evaluate<R: Read>(
             finish(env, inst, results);
             return Ok(());
         }
+        TileOp::Map { inputs, pack, body } => {
+            let &Prepared::Combine(how) = code.prepared(inst) else { return Err(internal(op)) };
+            let Some(&first) = inputs.first() else { return Err(internal(op)) };
+            let ins: SmallVec<[Reg; 2]> = inputs.iter().map(|&v| regs.reg(v).clone()).collect();
+            let job = mapping::Job {
+                env: *env,
+                body: *body,
+                pack: *pack,
+                types: inputs.iter().map(|&v| ty(v)).collect(),
+                outs: func.results(inst).iter().map(|&v| ty(v)).collect(),
+                shape: shape(first),
+            };
+            *results = mapping::map(&job, how, &ins)?;
+            finish(env, inst, results);
+            return Ok(());
+        }
+        TileOp::Sort { src, descending } | TileOp::TopK { src, descending, .. } => {
+            sorting::sort(tile(*src), ty(*src), &shape(*src), &out, *descending).into()
+        }
+        TileOp::Gather { src, index, axis } => {
+            let (from, index, wide) = (shape(*src), operand(*index), code.wide);
+            moved(
+                regs.reg(*src),
+                sorting::gather(tile(*src), ty(*src), &from, index, &out, *axis, wide),
+            )
+        }
+        TileOp::Histogram { src, mask, bins } => {
+            let (mask, bins) = (mask.map(tile), *bins as usize);
+            sorting::histogram(operand(*src), mask, &shape(*src), bins, code.wide).into()
+        }
         TileOp::Hint { src, .. } => regs.reg(*src).clone(),
         TileOp::Load { .. }
         | TileOp::Store { .. }
@@ -220,12 +253,6 @@ pub fn evaluate<R: Read>(
         | TileOp::AtomicCas { .. }
         | TileOp::AtomicLoad { .. }
         | TileOp::AtomicStore { .. }
-        | TileOp::Map { .. }
-        | TileOp::Flip { .. }
-        | TileOp::Sort { .. }
-        | TileOp::TopK { .. }
-        | TileOp::Gather { .. }
-        | TileOp::Histogram { .. }
         | TileOp::Print { .. }
         | TileOp::Assert { .. }
         | TileOp::Machine { .. }

@@ -1,4 +1,4 @@
-//! Regions of `reduce` and `scan`, on scalars or on whole tiles in their place.
+//! Regions of `reduce`, `scan` and `map`, on scalars or on whole tiles in their place.
 //!
 //! A region computes and does nothing else, so a branch whose condition differs from lane to lane is
 //! taken both ways and the results are chosen. Loops are run only where everything is one scalar.
@@ -37,11 +37,30 @@ impl Regs<'_> {
     }
 }
 
-/// What the region yields for these arguments.
+/// A region to be called again and again.
+pub struct Region<'e, 'a> {
+    env: &'e Env<'a>,
+    regs: Regs<'a>,
+}
+
+impl<'e, 'a> Region<'e, 'a> {
+    pub fn new(env: &'e Env<'a>) -> Region<'e, 'a> {
+        let regs = Regs { code: env.code, regs: vec![Reg::default(); env.code.registers] };
+        Region { env, regs }
+    }
+
+    /// What the region yields for these arguments. What an earlier call left in registers is written
+    /// before it is read, as the verifier has seen.
+    pub fn call(&mut self, body: Block, arguments: &[Reg]) -> Result<Results, Fault> {
+        let params = self.env.code.func.block_params(body);
+        self.regs.set(params, arguments.iter().cloned().collect());
+        block(self.env, body, &mut self.regs).map(|(_, values)| values)
+    }
+}
+
+/// What the region yields for these arguments, once.
 pub fn evaluate(env: &Env<'_>, body: Block, arguments: &[Reg]) -> Result<Results, Fault> {
-    let mut regs = Regs { code: env.code, regs: vec![Reg::default(); env.code.registers] };
-    regs.set(env.code.func.block_params(body), arguments.iter().cloned().collect());
-    block(env, body, &mut regs).map(|(_, values)| values)
+    Region::new(env).call(body, arguments)
 }
 
 /// Runs a block: the condition that it ends in, if it is a loop's test, and what it yields.

@@ -67,6 +67,43 @@ pub fn permute(src: &Tile, from: &Shape, to: &Shape, order: &[u32]) -> Tile {
     remap(src, from, to, &axes)
 }
 
+/// The lanes in reverse order along an axis.
+pub fn flip(src: &Tile, shape: &Shape, axis: usize) -> Tile {
+    let last = shape.dim(axis) as i64 - 1;
+    match src {
+        Tile::Uniform(image) => Tile::Uniform(*image),
+        Tile::Affine(a) => {
+            let mut a = a.clone();
+            // In range, since the lane is one of the tile's.
+            a.base = a.base.wrapping_add(a.steps[axis].wrapping_mul(last));
+            a.steps[axis] = a.steps[axis].wrapping_neg();
+            Tile::Affine(a)
+        }
+        Tile::Rect(r) => {
+            let mut r = r.clone();
+            let (lo, hi) = r[axis];
+            r[axis] = (last as u32 + 1 - hi, last as u32 + 1 - lo);
+            Tile::Rect(r)
+        }
+        Tile::Dense(d) => {
+            let mut strides = d.strides(shape);
+            let offset = i64::from(d.offset) + i64::from(strides[axis]) * last;
+            strides[axis] = -strides[axis];
+            Tile::Dense(d.view(offset as u32, strides, shape))
+        }
+    }
+}
+
+/// The first lanes along the last axis of a formula, as many as `to` has.
+pub fn prefix(src: &Tile, ty: Scalar, to: &Shape) -> Tile {
+    let Tile::Affine(a) = src else { return src.clone() };
+    let mut a = a.clone();
+    if let (Some(step), Some(1)) = (a.steps.last_mut(), to.dims().next_back()) {
+        *step = 0;
+    }
+    if a.is_constant() { Tile::Uniform(a.base as u64 & ty.mask()) } else { Tile::Affine(a) }
+}
+
 pub fn reshape(src: &Tile, ty: Scalar, from: &Shape, to: &Shape) -> Tile {
     match src {
         Tile::Uniform(image) => return Tile::Uniform(*image),

@@ -156,7 +156,7 @@ impl Generator {
         let v = self.any();
         let Val { name, elem, dims } = v.clone();
         let rank = dims.len();
-        match self.random.below(24) {
+        match self.random.below(29) {
             0 => {
                 let n = self.random.pick(&[1, 2, 8, 16, 64]);
                 let start = self.random.pick(&[0, 0, 3, 100]);
@@ -311,8 +311,89 @@ impl Generator {
                     &[dims[0], n],
                 );
             }
+            24 if rank > 0 => {
+                let axis = self.random.below(rank);
+                self.line(&format!("flip {name} axis={axis}"), elem, &dims);
+            }
+            25 if rank > 0 => {
+                let descending = self.random.below(2) == 0;
+                let last = dims[rank - 1];
+                let k = 1 << self.random.below(last.trailing_zeros() as usize + 1);
+                let mut to = dims;
+                if self.random.below(2) == 0 {
+                    self.line(&format!("sort {name} descending={descending}"), elem, &to);
+                } else {
+                    to[rank - 1] = k;
+                    self.line(&format!("topk {name} k={k} descending={descending}"), elem, &to);
+                }
+            }
+            26 if rank > 0 => {
+                let axis = self.random.below(rank);
+                let index = self.random.pick(&[Scalar::I32, Scalar::U8, Scalar::I64, Scalar::U32]);
+                let mut to = dims;
+                to[axis] = self.random.pick(&[1, 2, to[axis], 16]);
+                if numel(&to) <= 4096 {
+                    let at = self.typed(index, &to);
+                    self.line(&format!("gather {name}, {} axis={axis}", at.name), elem, &to);
+                }
+            }
+            27 if rank == 1 && elem.is_int() => {
+                let bins = self.random.pick(&[1, 4, 64]);
+                let mask = match self.random.below(2) {
+                    0 => String::new(),
+                    _ => format!(" mask={}", self.typed(Scalar::I1, &dims).name),
+                };
+                self.line(&format!("histogram {name}{mask} bins={bins}"), Scalar::I32, &[bins]);
+            }
+            28 => self.map(&v),
             _ => {}
         }
+    }
+
+    /// The greater of two values, and whether it was the first; or in packs, with a loop now and then.
+    fn map(&mut self, v: &Val) {
+        let w = self.typed(v.elem, &v.dims);
+        let (e, n) = (v.elem.name(), self.count);
+        let pack = if numel(&v.dims) > 1 { self.random.pick(&[1, 2]) } else { 1 };
+        let looped = numel(&v.dims) <= 256 && self.random.below(3) == 0;
+        let names =
+            |x: &str| -> Vec<String> { (0..pack).map(|i| format!("%{x}{n}_{i}")).collect() };
+        let (a, b) = (names("a"), names("b"));
+        let params: Vec<String> = a.iter().chain(&b).map(|x| format!("{x}: {e}")).collect();
+        let mut body = String::new();
+        for i in 0..pack {
+            let (x, y) = (&a[i], &b[i]);
+            let _ = writeln!(body, "    %g{n}_{i} = compare.gt {x}, {y} : i1");
+            let last = if looped {
+                let _ = writeln!(
+                    body,
+                    "    %z{n}_{i} = const value=0:i32 : i32\n    %t{n}_{i} = const value=2:i32 : i32\n    %s{n}_{i} = const value=1:i32 : i32\n    %l{n}_{i} = for %z{n}_{i}, %t{n}_{i}, %s{n}_{i} inits=[{y}] {{\n    ^(%k{n}_{i}: i32, %c{n}_{i}: {e}):\n      %d{n}_{i} = select %g{n}_{i}, {x}, %c{n}_{i} : {e}\n      yield values=[%d{n}_{i}]\n    }} : {e}"
+                );
+                format!("%l{n}_{i}")
+            } else {
+                let _ = writeln!(
+                    body,
+                    "    %m{n}_{i} = if %g{n}_{i} {{\n      yield values=[{x}]\n    }} {{\n      yield values=[{y}]\n    }} : {e}"
+                );
+                format!("%m{n}_{i}")
+            };
+            let _ = writeln!(body, "    %r{n}_{i} = bitcast {last} to={e} : {e}");
+        }
+        let yields: Vec<String> = names("r").into_iter().chain(names("g")).collect();
+        let (x, y) = (format!("%v{n}"), format!("%v{}", n + 1));
+        self.count += 2;
+        let _ = writeln!(
+            self.text,
+            "  {x}, {y} = map inputs=[{}, {}] pack={pack} {{\n    ^({}):\n{body}    yield values=[{}]\n  }} : {}, {}",
+            v.name,
+            w.name,
+            params.join(", "),
+            yields.join(", "),
+            ty(e, &v.dims),
+            ty("i1", &v.dims)
+        );
+        self.values.push(Val { name: x, elem: v.elem, dims: v.dims.clone() });
+        self.values.push(Val { name: y, elem: Scalar::I1, dims: v.dims.clone() });
     }
 
     /// A load of integers whose addresses come from a value, brought into range.
