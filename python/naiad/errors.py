@@ -69,7 +69,7 @@ _CLASSES = {
     "outside-view": OutOfBoundsError,
     "misaligned": KernelError,
     "deadlock": DeadlockError,
-    "assert-failed": DeviceAssertError,
+    "device-assert": DeviceAssertError,
     "interrupted": KernelError,
     "out-of-memory": KernelError,
     "internal": InternalError,

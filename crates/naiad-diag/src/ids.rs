@@ -90,7 +90,11 @@ ids! {
     /// Programs that wait for one another forever.
     Deadlock = "deadlock", Error;
     /// `tl.device_assert` failed.
-    AssertFailed = "assert-failed", Error;
+    DeviceAssert = "device-assert", Error;
+    /// What `tl.assume` promises does not hold.
+    FalseAssume = "false-assume", Error;
+    /// Inline assembly that only a GPU can run, or that is wrong.
+    InlineAsm = "inline-asm", Error;
     /// The launch was stopped from outside.
     Interrupted = "interrupted", Error;
     /// The launch needs more memory than it may take.

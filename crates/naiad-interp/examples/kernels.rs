@@ -254,8 +254,14 @@ fn main() {
         let mut best = [f64::INFINITY; 3];
         for (slot, (threads, naive)) in best.iter_mut().zip([(1, false), (2, false), (2, true)]) {
             for _ in 0..5 {
-                let options =
-                    LaunchOptions { policy: PolicyKind::Plain, naive, threads, interrupt: None };
+                let options = LaunchOptions {
+                    policy: PolicyKind::Plain,
+                    naive,
+                    threads,
+                    interrupt: None,
+                    print: None,
+                    clock: None,
+                };
                 let args = [tensor("x", &mut x), tensor("y", &mut y), Arg::Scalar(1000)];
                 let start = Instant::now();
                 // SAFETY: both vectors outlive the call.

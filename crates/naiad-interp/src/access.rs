@@ -31,7 +31,7 @@ pub struct Target<'a> {
     pub origin: Origin,
     pub mask: Option<&'a Tile>,
     pub elem: Scalar,
-    pub shape: &'a Shape,
+    pub shape: Shape,
 }
 
 impl Target<'_> {
@@ -71,7 +71,7 @@ fn block(cx: &Context<'_>, t: &Target<'_>, access: Access) -> Option<Block> {
         Some(Tile::Rect(r)) => (r.clone(), false),
         Some(Tile::Affine(_) | Tile::Dense(_)) => return None,
     };
-    let steps = Affine::of(t.addresses, Scalar::I64, t.shape)?;
+    let steps = Affine::of(t.addresses, Scalar::I64, &t.shape)?;
     let mut address = i128::from(steps.base);
     let (mut least, mut most) = (0, 0);
     for (&step, &(lo, hi)) in steps.steps.iter().zip(&range) {
@@ -120,7 +120,7 @@ pub fn load(cx: &Context<'_>, t: &Target<'_>, other: Option<&Tile>) -> Result<Ti
     }
     // SAFETY: the slab has room for all lanes; the block lies in a storage, as `block` found.
     unsafe {
-        other.fill(t.elem, t.shape, 0, t.shape.numel(), dst);
+        other.fill(t.elem, &t.shape, 0, t.shape.numel(), dst);
         strided::copy(dst.add(first * size), b.address as *const u8, &dims, size);
     }
     normalize(t.elem, dst, t.shape.numel());
@@ -148,7 +148,7 @@ fn load_whole(t: &Target<'_>, b: &Block) -> Tile {
     // SAFETY: the slab has room for the lanes that differ; the block lies in a storage.
     unsafe { strided::copy(slab.as_mut_ptr(), b.address as *const u8, &dims, size) };
     normalize(t.elem, slab.as_mut_ptr(), numel);
-    Tile::Dense(Dense::new(slab).view(0, strides, t.shape))
+    Tile::Dense(Dense::new(slab).view(0, strides, &t.shape))
 }
 
 /// Bytes of `i1` are true if they are not 0.
@@ -184,9 +184,9 @@ pub fn store(cx: &Context<'_>, t: &Target<'_>, value: &Tile) -> Result<(), Fault
         None => {
             dense = match value {
                 Tile::Dense(d) => d.clone(),
-                Tile::Uniform(_) | Tile::Affine(_) | Tile::Rect(_) => value.dense(t.elem, t.shape),
+                Tile::Uniform(_) | Tile::Affine(_) | Tile::Rect(_) => value.dense(t.elem, &t.shape),
             };
-            let strides = dense.strides(t.shape);
+            let strides = dense.strides(&t.shape);
             (dense.at(size), strides.iter().map(|&s| s as isize * size as isize).collect())
         }
     };
@@ -232,7 +232,7 @@ impl<'c, 'a> Cursor<'c, 'a> {
     fn lane(&self, address: i64, lane: usize) -> Lane<'c> {
         Lane {
             access: self.access,
-            shape: self.t.shape,
+            shape: &self.t.shape,
             lane,
             address,
             elem: self.t.elem,
@@ -286,8 +286,8 @@ pub fn each_lane(
     let numel = t.shape.numel();
     let chunk = numel.min(CHUNK);
     let (mut b0, mut b1) = (Buffer::new(), Buffer::new());
-    let mut addresses = Source::new(In { tile: t.addresses, ty: Scalar::I64 }, t.shape, &mut b0);
-    let mut mask = t.mask.map(|m| Source::new(In { tile: m, ty: Scalar::I1 }, t.shape, &mut b1));
+    let mut addresses = Source::new(In { tile: t.addresses, ty: Scalar::I64 }, &t.shape, &mut b0);
+    let mut mask = t.mask.map(|m| Source::new(In { tile: m, ty: Scalar::I1 }, &t.shape, &mut b1));
     // Values travel as the bits that they are, so narrow floats are not widened.
     let bits = match t.elem.size() {
         1 => Scalar::U8,
@@ -296,7 +296,7 @@ pub fn each_lane(
         _ => Scalar::U64,
     };
     let mut b2 = Buffer::new();
-    let mut values = value.map(|v| Source::new(In { tile: v, ty: bits }, t.shape, &mut b2));
+    let mut values = value.map(|v| Source::new(In { tile: v, ty: bits }, &t.shape, &mut b2));
     for start in (0..numel).step_by(chunk) {
         f(Chunk {
             start,
@@ -346,7 +346,7 @@ fn load_lanes(cx: &Context<'_>, t: &Target<'_>, other: &Tile) -> Result<Tile, Fa
     let dst = slab.as_mut_ptr();
     if t.mask.is_some() {
         // SAFETY: the slab has room for all lanes.
-        unsafe { other.fill(t.elem, t.shape, 0, numel, dst) };
+        unsafe { other.fill(t.elem, &t.shape, 0, numel, dst) };
     }
     let mut cursor = Cursor::new(cx, t, Access::Load);
     macro_rules! walk {

@@ -1,5 +1,6 @@
 //! What a launch is given: arguments with their storage, and options.
 
+use crate::debug::Printed;
 use naiad_ir::Scalar;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
@@ -45,6 +46,11 @@ pub struct LaunchOptions<'a> {
     pub threads: usize,
     /// Set from outside to stop the launch.
     pub interrupt: Option<&'a AtomicBool>,
+    /// Gets what kernels print: the calls of one program in its order, on whatever thread runs it.
+    /// Without it they print nothing.
+    pub print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,
+    /// Nanoseconds of a clock that never goes back. Without it time passes only where it is read.
+    pub clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

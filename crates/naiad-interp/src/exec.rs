@@ -13,15 +13,17 @@
 use crate::access::{self, Context, Target};
 use crate::atomics::{self, Update};
 use crate::code::Code;
+use crate::debug::{self, Operand, Printed};
 use crate::fault::{Fault, Findings, Site};
 use crate::memory::{Memory, Origin};
 use crate::ops::{self, Env, Read, Reg, Results};
 use crate::policy::Policy;
 use crate::region::signed;
 use crate::tile::{Tile, number};
-use naiad_ir::tile::TileOp;
+use naiad_ir::tile::{MachineFact, TileOp};
 use naiad_ir::{Block, Effects, Inst, OpInfo, Scalar, Value};
 use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What all programs of a launch share.
 pub struct Shared<'a> {
@@ -32,6 +34,10 @@ pub struct Shared<'a> {
     /// The image that each parameter starts with, and what it points into.
     pub arguments: &'a [(u64, Origin)],
     pub naive: bool,
+    pub print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,
+    pub clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
+    /// How often the clock was read.
+    pub clock_reads: AtomicU64,
     /// Whether programs from this number on are to stop, or all.
     pub stopped: &'a (dyn Fn(u64) -> bool + Sync),
 }
@@ -39,6 +45,17 @@ pub struct Shared<'a> {
 /// Rounds without any write in the whole loop after which a program counts as stuck although its own
 /// state changes: it may only be counting.
 const PATIENCE: u64 = 1 << 26;
+
+/// Nanoseconds that pass with each reading where the launch has no clock.
+const TICK: u64 = 1000;
+
+impl Shared<'_> {
+    /// Nanoseconds of a clock that all programs share.
+    fn time(&self) -> u64 {
+        let reads = self.clock_reads.fetch_add(1, Relaxed);
+        self.clock.map_or(reads * TICK, |clock| clock())
+    }
+}
 
 /// Small ops between two looks at the stop flag.
 const POLL_OPS: u32 = 2048;
@@ -56,6 +73,8 @@ struct Traffic {
     /// Reads that see other programs' writes: atomic and volatile ones.
     polls: u64,
     writes: u64,
+    /// Readings of the clock: a loop that reads it may be waiting for a time, which comes by itself.
+    clocks: u64,
 }
 
 enum Kind {
@@ -105,6 +124,8 @@ pub enum Pause {
 
 pub struct Exec<'a, P: Policy> {
     shared: &'a Shared<'a>,
+    /// The number of the worker that this is.
+    worker: usize,
     ops: u32,
     /// About how long all ops so far took, see [`Code::cost`].
     pub cost: u64,
@@ -142,9 +163,10 @@ impl<L> Read for Regs<'_, '_, L> {
 }
 
 impl<'a, P: Policy> Exec<'a, P> {
-    pub fn new(shared: &'a Shared<'a>) -> Exec<'a, P> {
+    pub fn new(shared: &'a Shared<'a>, worker: usize) -> Exec<'a, P> {
         Exec {
             shared,
+            worker,
             ops: 0,
             cost: 0,
             budget: u64::MAX,
@@ -401,8 +423,9 @@ impl<'a, P: Policy> Exec<'a, P> {
                 frame.state = new;
                 (frame.block, frame.next) = (*test, 0);
                 self.set(p, code.func.block_params(*test), values);
-                p.spins = if waits { p.spins + 1 } else { 0 };
-                p.repeats = waits && same;
+                let timed = before.clocks != traffic.clocks;
+                p.spins = if waits && !timed { p.spins + 1 } else { 0 };
+                p.repeats = waits && same && !timed;
                 Ok(waits)
             }
         }
@@ -421,48 +444,97 @@ impl<'a, P: Policy> Exec<'a, P> {
             naive: shared.naive,
         };
         let tile = |v: Value| &read(code, p, v).reg.tile;
-        let shape = |v: Value| func.ty(v).shape;
         let mut result = None;
         let mut traffic = p.traffic;
         let mut polled = false;
-        let target = |ptr: Value, mask: Option<Value>| {
-            let pointee = func.ty(ptr).elem.pointer().map_or(Scalar::I8, |p| p.pointee);
-            (read(code, p, ptr), mask.map(tile), pointee, shape(ptr))
+        let target = |ptr: &Value, mask: &Option<Value>| {
+            let ty = func.ty(*ptr);
+            let pointers = read(code, p, *ptr);
+            let elem = ty.elem.pointer().map_or(Scalar::I8, |p| p.pointee);
+            let mask = mask.map(tile);
+            let Reg { tile: addresses, origin } = &pointers.reg;
+            let t = Target { addresses, origin: *origin, mask, elem, shape: ty.shape };
+            (t, &pointers.lanes)
         };
         match op {
             TileOp::Load { ptr, mask, other, hints } => {
-                let (pointers, mask, elem, shape) = target(*ptr, *mask);
-                let t = access_target(&pointers.reg, mask, elem, &shape);
+                let (t, lanes) = target(ptr, mask);
                 let tile = access::load(&cx, &t, other.map(tile))?;
                 traffic.reads += 1;
                 polled = hints.volatile;
-                result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
+                result = Some((tile, P::loaded(lanes)));
             }
             TileOp::Store { ptr, value, mask, .. } => {
-                let (pointers, mask, elem, shape) = target(*ptr, *mask);
-                let t = access_target(&pointers.reg, mask, elem, &shape);
+                let (t, _) = target(ptr, mask);
                 access::store(&cx, &t, tile(*value))?;
-                traffic.writes += u64::from(mask.and_then(Tile::uniform) != Some(0));
+                traffic.writes += u64::from(t.mask.and_then(Tile::uniform) != Some(0));
             }
             TileOp::AtomicRmw { f, ptr, value, mask, .. } => {
-                let (pointers, mask, elem, shape) = target(*ptr, *mask);
-                let t = access_target(&pointers.reg, mask, elem, &shape);
+                let (t, lanes) = target(ptr, mask);
                 let (tile, changed) = atomics::update(&cx, &t, Update::Rmw(*f), tile(*value))?;
                 traffic.writes += u64::from(changed);
                 polled = true;
-                result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
+                result = Some((tile, P::loaded(lanes)));
             }
             TileOp::AtomicCas { ptr, compare, value, .. } => {
-                let (pointers, _, elem, shape) = target(*ptr, None);
-                let t = access_target(&pointers.reg, None, elem, &shape);
-                let (tile, changed) =
-                    atomics::update(&cx, &t, Update::Cas(tile(*compare)), tile(*value))?;
+                let (t, lanes) = target(ptr, &None);
+                let how = Update::Cas(tile(*compare));
+                let (tile, changed) = atomics::update(&cx, &t, how, tile(*value))?;
                 traffic.writes += u64::from(changed);
                 polled = true;
-                result = Some((Reg::from(tile), P::loaded(&pointers.lanes)));
+                result = Some((tile, P::loaded(lanes)));
+            }
+            TileOp::AtomicLoad { ptr, mask, .. } => {
+                let (t, lanes) = target(ptr, mask);
+                result = Some((atomics::load(&cx, &t)?, P::loaded(lanes)));
+                polled = true;
+            }
+            TileOp::AtomicStore { ptr, value, mask, .. } => {
+                let (t, _) = target(ptr, mask);
+                traffic.writes += u64::from(atomics::store(&cx, &t, tile(*value))?);
             }
             // One program is run by one thread, in order.
             TileOp::Barrier {} => {}
+            TileOp::Print { prefix, args, hex } => {
+                if let Some(print) = shared.print {
+                    let operand = |&v: &Value| Operand::new(func.ty(v), tile(v));
+                    let operands: SmallVec<[Operand<'_>; 2]> = args.iter().map(operand).collect();
+                    print(&Printed {
+                        kernel: &func.name,
+                        program: p.coordinates,
+                        prefix: &prefix.0,
+                        hex: *hex,
+                        operands: &operands,
+                    });
+                }
+            }
+            TileOp::Assert { cond, mask, message, values, names } => {
+                let shape = func.ty(*cond).shape;
+                if let Some(failed) = debug::failing(tile(*cond), mask.map(tile), &shape) {
+                    let shown = values.iter().zip(names);
+                    let shown = shown.map(|(&v, name)| (&*name.0, func.ty(v), tile(v)));
+                    let shown: SmallVec<[_; 2]> = shown.collect();
+                    return Err(debug::assertion(&cx.site, &message.0, &failed, &shown));
+                }
+            }
+            TileOp::Assume { cond } => {
+                let shape = func.ty(*cond).shape;
+                if P::PROMISES
+                    && let Some(failed) = debug::failing(tile(*cond), None, &shape)
+                {
+                    return Err(debug::false_assumption(&cx.site, &failed));
+                }
+            }
+            TileOp::Machine { what } => {
+                let image = match what {
+                    MachineFact::GlobalTimer => {
+                        traffic.clocks += 1;
+                        shared.time()
+                    }
+                    MachineFact::Smid => self.worker as u64,
+                };
+                result = Some((Tile::Uniform(image), P::Lanes::default()));
+            }
             _ => return Err(ops::internal(op)),
         }
         if polled {
@@ -472,25 +544,16 @@ impl<'a, P: Policy> Exec<'a, P> {
         }
         p.traffic = traffic;
         kill(p, code.dies_at_begin(inst));
-        if let (Some((reg, lanes)), Some(&value)) = (result, func.results(inst).first())
+        if let (Some((tile, lanes)), Some(&value)) = (result, func.results(inst).first())
             && let Some(register) = code.target(value)
         {
-            p.regs[register] = Val { reg, lanes };
+            p.regs[register] = Val { reg: Reg::from(tile), lanes };
         }
         Ok(())
     }
 }
 
 type Vals<P> = SmallVec<[Val<<P as Policy>::Lanes>; 2]>;
-
-fn access_target<'t>(
-    pointers: &'t Reg,
-    mask: Option<&'t Tile>,
-    elem: Scalar,
-    shape: &'t naiad_ir::Shape,
-) -> Target<'t> {
-    Target { addresses: &pointers.tile, origin: pointers.origin, mask, elem, shape }
-}
 
 fn read<'p, P: Policy>(code: &Code<'_>, p: &'p Program<P>, value: Value) -> &'p Val<P::Lanes> {
     &p.regs[code.register(value)]

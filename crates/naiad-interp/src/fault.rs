@@ -23,6 +23,8 @@ pub enum Access {
     Load,
     Store,
     Atomic,
+    AtomicLoad,
+    AtomicStore,
 }
 
 impl Access {
@@ -31,11 +33,13 @@ impl Access {
             Access::Load => "reads",
             Access::Store => "writes",
             Access::Atomic => "atomically updates",
+            Access::AtomicLoad => "atomically reads",
+            Access::AtomicStore => "atomically writes",
         }
     }
 
     pub fn writes(self) -> bool {
-        self != Access::Load
+        !matches!(self, Access::Load | Access::AtomicLoad)
     }
 }
 
@@ -61,17 +65,17 @@ impl Site<'_> {
         self.func.loc(self.inst)
     }
 
-    fn place(&self, lane: &Lane<'_>) -> String {
-        let program = program(self.program);
-        if lane.shape.is_scalar() {
-            return format!("in {program}");
-        }
-        format!("lane {} of {program}", index(lane.shape, lane.lane))
+    fn at_lane(&self, id: Id, message: String, lane: &Lane<'_>) -> Diagnostic {
+        self.at(id, message, lane.shape, lane.lane)
     }
 
-    /// The report with its place as a note too: IR that was read from text has no source.
-    fn at_lane(&self, id: Id, message: String, lane: &Lane<'_>) -> Diagnostic {
-        let place = self.place(lane);
+    /// A report about a lane, with the lane as a note too: IR that was read from text has no source.
+    pub fn at(&self, id: Id, message: String, shape: &Shape, lane: usize) -> Diagnostic {
+        let program = program(self.program);
+        let place = match shape.is_scalar() {
+            true => format!("in {program}"),
+            false => format!("lane {} of {program}", index(shape, lane)),
+        };
         let report = self.report(id, message, place.clone());
         if report.labels.is_empty() {
             return report.note(place);
@@ -136,8 +140,9 @@ impl Site<'_> {
 
     pub fn misaligned(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
         let message = format!(
-            "kernel `{}` atomically updates `{}` at address {:#x}, which is no multiple of {} bytes",
+            "kernel `{}` {} `{}` at address {:#x}, which is no multiple of {} bytes",
             self.func.name,
+            lane.access.verb(),
             t.name,
             lane.address,
             lane.elem.size()

@@ -27,6 +27,7 @@ mod atomics;
 mod casts;
 mod code;
 mod combine;
+mod debug;
 mod dot;
 mod engine;
 mod exec;
@@ -46,12 +47,14 @@ mod strided;
 mod tile;
 
 pub use args::{Arg, LaunchOptions, PolicyKind, TensorArg, View};
+pub use debug::{Operand, Printed};
 
 use crate::exec::Shared;
 use crate::memory::Origin;
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile as TileIr;
+use std::sync::atomic::AtomicU64;
 
 /// What a launch found besides what it computed.
 #[derive(Clone, Debug, Default)]
@@ -95,6 +98,9 @@ pub unsafe fn launch(
         grid,
         arguments: &arguments,
         naive: options.naive,
+        print: options.print,
+        clock: options.clock,
+        clock_reads: AtomicU64::new(0),
         stopped: &|number| board.stopped(number),
     };
     match options.policy {

@@ -14,6 +14,9 @@ pub trait Policy: Sync + 'static {
     /// Accesses are judged by the tensors' logical views too, not by their storage alone.
     const VIEWS: bool;
 
+    /// What the kernel promises of its values is judged.
+    const PROMISES: bool;
+
     /// What is known of the result of an op that computes, from its operands.
     fn pure(op: &TileOp, operands: &mut dyn Iterator<Item = &Self::Lanes>) -> Self::Lanes;
 
@@ -27,17 +30,19 @@ pub struct Plain;
 impl Policy for Plain {
     type Lanes = ();
     const VIEWS: bool = false;
+    const PROMISES: bool = false;
 
     fn pure(_: &TileOp, _: &mut dyn Iterator<Item = &()>) {}
     fn loaded((): &()) {}
 }
 
-/// Also accesses within the logical view.
+/// Also accesses within the logical view, and promises.
 pub struct Checked;
 
 impl Policy for Checked {
     type Lanes = ();
     const VIEWS: bool = true;
+    const PROMISES: bool = true;
 
     fn pure(_: &TileOp, _: &mut dyn Iterator<Item = &()>) {}
     fn loaded((): &()) {}

@@ -195,7 +195,7 @@ struct Worker<'a, P: Policy> {
 impl<'a, P: Policy> Worker<'a, P> {
     fn new(shared: &'a Shared<'a>, board: &'a Board<'a>, id: usize) -> Worker<'a, P> {
         slab::set_pool_limit(POOL_BYTES / board.stuck.len());
-        let exec = Exec::new(shared);
+        let exec = Exec::new(shared, id);
         Worker { board, id, exec, chunk: 0..0, parked: VecDeque::new(), spare: None }
     }
 

@@ -293,6 +293,8 @@ fn run(
             naive: false,
             threads: THREADS.load(Ordering::Relaxed),
             interrupt: interruptible.flag(),
+            print: None,
+            clock: None,
         };
         // SAFETY: the caller of the launch holds the tensors until it returns, and their addresses
         // and extents were read from them just now. What other threads do to them meanwhile is

@@ -27,6 +27,13 @@ impl Device {
 
     pub(crate) fn options(&self) -> LaunchOptions<'static> {
         let policy = if self.checked { PolicyKind::Checked } else { PolicyKind::Plain };
-        LaunchOptions { policy, naive: false, threads: self.threads, interrupt: None }
+        LaunchOptions {
+            policy,
+            naive: false,
+            threads: self.threads,
+            interrupt: None,
+            print: None,
+            clock: None,
+        }
     }
 }

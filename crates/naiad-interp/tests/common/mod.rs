@@ -58,8 +58,14 @@ pub fn f32(x: f32) -> Arg {
     Arg::Scalar(u64::from(x.to_bits()))
 }
 
-pub const PLAIN: LaunchOptions<'static> =
-    LaunchOptions { policy: PolicyKind::Plain, naive: false, threads: 1, interrupt: None };
+pub const PLAIN: LaunchOptions<'static> = LaunchOptions {
+    policy: PolicyKind::Plain,
+    naive: false,
+    threads: 1,
+    interrupt: None,
+    print: None,
+    clock: None,
+};
 
 pub fn run(
     func: &Function<Tile>,

@@ -8,6 +8,7 @@
 //!   cast.rs       conversions between all pairs of types, of one element
 //!   slice.rs      the same for slices
 //!   format.rs     the float formats of at most 32 bits
+//!   show.rs       numbers as text
 //! ```
 //!
 //! **Compute types.** Functions are computed in a [`Lane`]: `bool`, the integers, `f32` and `f64`.
@@ -33,6 +34,7 @@ mod format;
 mod int;
 mod lane;
 mod properties;
+mod show;
 mod slice;
 mod table;
 
@@ -40,6 +42,7 @@ pub use cast::{Rounding, cast_bits};
 pub use eval::{BinaryVisitor, PredicateVisitor, TernaryVisitor, UnaryVisitor};
 pub use int::IntLane;
 pub use lane::{FloatLane, Lane, Lanewise};
+pub use show::show;
 pub use slice::{cast_slice, narrow_slice, widen_slice};
 pub use table::{BinaryFn, Predicate, TernaryFn, UnaryFn};
 
