@@ -8,9 +8,11 @@
 use crate::casts::{self, Cast};
 use crate::loops::{self, Loop};
 use crate::tile::stored;
+use naiad_ir::ptx_asm::{self, Refusal};
 use naiad_ir::scalar::{BinaryFn, Rounding};
 use naiad_ir::tile::{Tile as TileIr, TileOp};
 use naiad_ir::{Block, Effects, Function, Inst, OpInfo, Scalar, Value};
+use rustc_hash::FxHashMap;
 
 /// What an op was looked up to.
 #[derive(Copy, Clone)]
@@ -55,6 +57,7 @@ pub struct Code<'a> {
     deaths: Vec<Deaths>,
     prepared: Vec<Prepared>,
     cost: Vec<u32>,
+    assembly: FxHashMap<Inst, Result<ptx_asm::Program, Refusal>>,
 }
 
 impl<'a> Code<'a> {
@@ -83,10 +86,14 @@ impl<'a> Code<'a> {
             deaths: assign.deaths,
             prepared: vec![Prepared::Nothing; func.num_insts()],
             cost: vec![0; func.num_insts()],
+            assembly: FxHashMap::default(),
         };
         func.walk(&mut |inst| {
             code.prepared[inst.index()] = code.prepare(func.op(inst));
             code.cost[inst.index()] = code.estimate(inst);
+            if let Some(program) = code.assemble(inst) {
+                code.assembly.insert(inst, program);
+            }
         });
         code
     }
@@ -111,6 +118,22 @@ impl<'a> Code<'a> {
 
     pub fn prepared(&self, inst: Inst) -> &Prepared {
         &self.prepared[inst.index()]
+    }
+
+    /// The inline assembly of an op, or why it is not run: which matters only where it is reached.
+    pub fn assembly(&self, inst: Inst) -> Option<&Result<ptx_asm::Program, Refusal>> {
+        self.assembly.get(&inst)
+    }
+
+    fn assemble(&self, inst: Inst) -> Option<Result<ptx_asm::Program, Refusal>> {
+        let TileOp::InlineAsm { text, constraints, args, results, pack, .. } = self.func.op(inst)
+        else {
+            return None;
+        };
+        let args: Vec<u32> = args.iter().map(|&v| self.scalar(v).bits()).collect();
+        let results: Vec<u32> = results.iter().map(|s| s.bits()).collect();
+        let interface = ptx_asm::Interface { args: &args, results: &results, pack: *pack };
+        Some(ptx_asm::Program::parse(&text.0, &constraints.0, &interface))
     }
 
     /// About how long an op takes, in half nanoseconds.

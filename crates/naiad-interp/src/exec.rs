@@ -11,9 +11,11 @@
 //! ended in the state in which it began: then only another program's write can make a difference.
 
 use crate::access::{self, Context, Target};
+use crate::assembly;
 use crate::atomics::{self, Update};
 use crate::code::Code;
 use crate::debug::{self, Operand, Printed};
+use crate::engine::In;
 use crate::fault::{Fault, Findings, Site};
 use crate::memory::{Memory, Origin};
 use crate::ops::{self, Env, Read, Reg, Results};
@@ -444,7 +446,7 @@ impl<'a, P: Policy> Exec<'a, P> {
             naive: shared.naive,
         };
         let tile = |v: Value| &read(code, p, v).reg.tile;
-        let mut result = None;
+        let mut results: SmallVec<[(Tile, P::Lanes); 1]> = SmallVec::new();
         let mut traffic = p.traffic;
         let mut polled = false;
         let target = |ptr: &Value, mask: &Option<Value>| {
@@ -462,7 +464,7 @@ impl<'a, P: Policy> Exec<'a, P> {
                 let tile = access::load(&cx, &t, other.map(tile))?;
                 traffic.reads += 1;
                 polled = hints.volatile;
-                result = Some((tile, P::loaded(lanes)));
+                results.push((tile, P::loaded(lanes)));
             }
             TileOp::Store { ptr, value, mask, .. } => {
                 let (t, _) = target(ptr, mask);
@@ -474,7 +476,7 @@ impl<'a, P: Policy> Exec<'a, P> {
                 let (tile, changed) = atomics::update(&cx, &t, Update::Rmw(*f), tile(*value))?;
                 traffic.writes += u64::from(changed);
                 polled = true;
-                result = Some((tile, P::loaded(lanes)));
+                results.push((tile, P::loaded(lanes)));
             }
             TileOp::AtomicCas { ptr, compare, value, .. } => {
                 let (t, lanes) = target(ptr, &None);
@@ -482,11 +484,11 @@ impl<'a, P: Policy> Exec<'a, P> {
                 let (tile, changed) = atomics::update(&cx, &t, how, tile(*value))?;
                 traffic.writes += u64::from(changed);
                 polled = true;
-                result = Some((tile, P::loaded(lanes)));
+                results.push((tile, P::loaded(lanes)));
             }
             TileOp::AtomicLoad { ptr, mask, .. } => {
                 let (t, lanes) = target(ptr, mask);
-                result = Some((atomics::load(&cx, &t)?, P::loaded(lanes)));
+                results.push((atomics::load(&cx, &t)?, P::loaded(lanes)));
                 polled = true;
             }
             TileOp::AtomicStore { ptr, value, mask, .. } => {
@@ -533,7 +535,21 @@ impl<'a, P: Policy> Exec<'a, P> {
                     }
                     MachineFact::Smid => self.worker as u64,
                 };
-                result = Some((Tile::Uniform(image), P::Lanes::default()));
+                results.push((Tile::Uniform(image), P::Lanes::default()));
+            }
+            TileOp::InlineAsm { args, pack, shape, .. } => {
+                let program = match code.assembly(inst) {
+                    Some(Ok(program)) => program,
+                    Some(Err(refusal)) => return Err(cx.site.not_assembled(refusal)),
+                    None => return Err(ops::internal(op)),
+                };
+                let operands: SmallVec<[In<'_>; 4]> =
+                    args.iter().map(|&v| In { tile: tile(v), ty: code.scalar(v) }).collect();
+                let outs = func.results(inst).iter().map(|&v| code.scalar(v)).collect();
+                let job = assembly::Job { program, shape: *shape, pack: *pack, outs };
+                traffic.clocks += u64::from(program.reads_clock());
+                let tiles = assembly::run(&job, &operands, &mut || shared.time());
+                results.extend(tiles.into_iter().map(|tile| (tile, P::Lanes::default())));
             }
             _ => return Err(ops::internal(op)),
         }
@@ -544,10 +560,10 @@ impl<'a, P: Policy> Exec<'a, P> {
         }
         p.traffic = traffic;
         kill(p, code.dies_at_begin(inst));
-        if let (Some((tile, lanes)), Some(&value)) = (result, func.results(inst).first())
-            && let Some(register) = code.target(value)
-        {
-            p.regs[register] = Val { reg: Reg::from(tile), lanes };
+        for ((tile, lanes), &value) in results.into_iter().zip(func.results(inst)) {
+            if let Some(register) = code.target(value) {
+                p.regs[register] = Val { reg: Reg::from(tile), lanes };
+            }
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use crate::memory::{Memory, Origin, Tensor};
 use naiad_diag::{Diagnostic, Id, Loc};
+use naiad_ir::ptx_asm::Refusal;
 use naiad_ir::tile::Tile as TileIr;
 use naiad_ir::{Function, Inst, Scalar, Shape};
 use std::sync::{Mutex, PoisonError};
@@ -88,6 +89,30 @@ impl Site<'_> {
         let label = format!("the step is 0 in {}", program(self.program));
         let message = format!("kernel `{}`: the step of a range must not be 0", self.func.name);
         Box::new(self.report(Id::BadArgument, message, label))
+    }
+
+    /// Inline assembly that is not run here.
+    pub fn not_assembled(&self, refusal: &Refusal) -> Fault {
+        let name = &self.func.name;
+        let report = match &refusal.statement {
+            Some(text) => {
+                let message =
+                    format!("kernel `{name}`: inline assembly with `{text}` runs only on a GPU");
+                self.report(Id::InlineAsm, message, refusal.why.clone())
+            }
+            None => {
+                let message =
+                    format!("kernel `{name}`: inline assembly cannot be run: {}", refusal.why);
+                self.report(Id::InlineAsm, message, String::new())
+            }
+        };
+        let report = match report.labels.is_empty() && refusal.statement.is_some() {
+            true => report.note(refusal.why.clone()),
+            false => report,
+        };
+        Box::new(report.help(
+            "arithmetic on registers is evaluated here too; for the rest write the same in the language",
+        ))
     }
 
     pub fn out_of_bounds(&self, memory: &Memory, lane: &Lane<'_>) -> Fault {

@@ -23,6 +23,7 @@
 
 mod access;
 pub mod args;
+mod assembly;
 mod atomics;
 mod casts;
 mod code;

@@ -6,6 +6,7 @@
 //! - [`types`]: scalars, pointers, shapes.
 //! - [`scalar`]: the table of functions on numbers with their exact meaning, and conversions.
 //! - [`math`]: elementary functions, each written once for all executors.
+//! - [`ptx_asm`]: what inline assembly means, as far as it is arithmetic.
 //! - [`op`]: what a table of ops provides; [`function`], [`verify()`], [`text`]: written once for all
 //!   dialects.
 //! - [`tile`]: Tile IR, whose meaning is in its module's documentation.
@@ -14,6 +15,7 @@ pub mod entities;
 pub mod function;
 pub mod math;
 pub mod op;
+pub mod ptx_asm;
 pub mod scalar;
 pub mod text;
 pub mod tile;
