@@ -110,10 +110,16 @@ pub fn to_python<'py>(
         HostValue::Int(i) => i.into_pyobject(py)?.into_any(),
         HostValue::Float(f) => PyFloat::new(py, *f).into_any(),
         HostValue::Str(s) => PyString::new(py, s).into_any(),
-        HostValue::Tuple { items, .. } => {
+        HostValue::Tuple { items, names } => {
             let items =
                 items.iter().map(|v| to_python(py, host, v)).collect::<PyResult<Vec<_>>>()?;
-            PyTuple::new(py, items)?.into_any()
+            match names {
+                None => PyTuple::new(py, items)?.into_any(),
+                Some(names) => {
+                    let make = py.import("collections")?.getattr("namedtuple")?;
+                    make.call1(("tuple", names.to_vec()))?.call1(PyTuple::new(py, items)?)?
+                }
+            }
         }
         HostValue::DType(elem) => dtype::to_python(py, *elem)?,
         HostValue::Function(f) => host.functions.get(py, f.0)?,

@@ -1,6 +1,6 @@
 """The language of kernels: ``import naiad.language as tl``."""
 
-from . import core, extra, math, target_info
+from . import core, extra, math, random, standard, target_info
 from .extra import libdevice
 from ..runtime.jit import constexpr_function
 
@@ -12,4 +12,4 @@ _NAMES = sorted({*_OBJECTS, *core.functions(""), *core.dtypes()})
 
 globals().update({name: getattr(core, name) for name in _NAMES})
 
-__all__ = [*_NAMES, "extra", "math", "target_info"]
+__all__ = [*_NAMES, "extra", "math", "random", "standard", "target_info"]

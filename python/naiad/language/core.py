@@ -122,6 +122,8 @@ class tensor:
 class tuple(tuple):
     """The type of tuples in kernels."""
 
+    __naiad_builtin__ = "tuple"
+
 
 class slice:
     """A range of indices."""

@@ -308,3 +308,9 @@ pub fn next_power_of_2(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let rounded = rounded.and_then(|r| i128::try_from(r).ok());
     Ok(Val::Const(Const::Int(rounded.unwrap_or(0))))
 }
+
+/// The whole logarithm to base 2 of a constexpr: a private name of Triton's that public kernels use.
+pub fn whole_log2(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let n = l.const_int(a.need(0), "the argument of `tl._log2`")?;
+    Ok(Val::int(u128::try_from(n).ok().and_then(u128::checked_ilog2).unwrap_or(0).into()))
+}

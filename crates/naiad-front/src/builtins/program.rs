@@ -40,6 +40,19 @@ pub fn constexpr(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     Ok(o.val.clone())
 }
 
+/// A tuple or list as a tuple.
+pub fn tuple(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    match a.opt(0).map(|o| (&o.val, o)) {
+        None => Ok(Val::tuple(Vec::new())),
+        Some((Val::Tuple(t), _)) => Ok(Val::Tuple(t.clone())),
+        Some((other, o)) => {
+            let what = l.describe(other);
+            let message = format!("`tl.tuple` wants a tuple or a list, not {what}");
+            Err(l.error(Id::BadArgument, message, o.range, ""))
+        }
+    }
+}
+
 /// `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
 fn bounds(a: &Args) -> [Val; 3] {
     let first = a.need(0).val.clone();

@@ -35,7 +35,9 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = 10):
 
 @triton.jit
 def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = 10):
-    seed = tl.cast(tl.to_tensor(seed), tl.uint64)
+    seed = tl.to_tensor(seed)
+    tl.static_assert(seed.dtype.is_int(), "the seed must be an integer")
+    seed = seed.to(tl.uint64)
     c0 = tl.to_tensor(c0)
     c1 = tl.to_tensor(c1)
     c2 = tl.to_tensor(c2)

@@ -3,10 +3,10 @@
 use super::operator::Operand;
 use super::stmt::Flow;
 use super::{Env, Frame, Lower, MAX_INLINE_DEPTH};
-use crate::host::{FnRef, ObjRef};
+use crate::host::{FnRef, HostValue, ObjRef};
 use crate::names::{Call, Entry};
 use crate::source::Result;
-use crate::value::{Const, Val, type_name};
+use crate::value::{Const, Tuple, Val, type_name};
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::{Elem, Scalar, Shape, Value};
 use ruff_python_ast as ast;
@@ -116,8 +116,20 @@ impl Lower<'_> {
         }
     }
 
-    /// A function of the host on compile-time values.
+    /// A class of named tuples on any values; any other function of the host on compile-time ones.
     fn call_object(&mut self, object: ObjRef, what: &str, args: CallArgs) -> Result<Val> {
+        let run_time = |o: &Operand| o.val.to_host().is_none();
+        if args.positional.iter().chain(args.keywords.iter().map(|(_, o)| o)).any(run_time)
+            && let Ok(Some(HostValue::Tuple { items, .. })) = self.host.attribute(object, "_fields")
+        {
+            let field = |f: HostValue| match f {
+                HostValue::Str(name) => Some(name),
+                _ => None,
+            };
+            if let Some(fields) = items.into_iter().map(field).collect::<Option<Vec<String>>>() {
+                return self.named_tuple(what, fields, args);
+            }
+        }
         let mut positional = Vec::new();
         let mut keywords = Vec::new();
         let all = args
@@ -143,6 +155,15 @@ impl Lower<'_> {
         }
         let result = self.host.call(object, &positional, &keywords);
         Ok(Val::from_host(result.map_err(|e| self.error(Id::BadCall, e.0, args.range, ""))?))
+    }
+
+    /// A named tuple of the values of its fields.
+    fn named_tuple(&mut self, what: &str, fields: Vec<String>, args: CallArgs) -> Result<Val> {
+        let params: Vec<Param> =
+            fields.iter().map(|name| Param { name, optional: false, variadic: false }).collect();
+        let (slots, _) = bind(self, what, &params, args)?;
+        let items = slots.into_iter().map(|o| o.map_or(Val::NONE, |o| o.val)).collect();
+        Ok(Val::Tuple(Rc::new(Tuple { items, names: Some(fields.into()) })))
     }
 
     /// Compiles a jit function's body in place of a call.

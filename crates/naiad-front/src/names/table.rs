@@ -14,6 +14,7 @@ pub(super) static TABLE: &[Entry] = &[
     name("program_id", "axis", program::program_id),
     name("num_programs", "axis", program::num_programs),
     name("constexpr", "value", program::constexpr),
+    name("tuple", "values=", program::tuple),
     name(
         "range",
         "arg1, arg2=, step=, num_stages=, loop_unroll_factor=, disallow_acc_multi_buffer=, flatten=, warp_specialize=, disable_licm=",
@@ -129,6 +130,7 @@ pub(super) static TABLE: &[Entry] = &[
     method("softmax", "x, dim=, keep_dims=, ieee_rounding=", reduce::softmax),
     only("logical_and", "self, other", math::logical_and),
     only("logical_or", "self, other", math::logical_or),
+    name("_log2", "i", math::whole_log2),
     name("swizzle2d", "i, j, size_i, size_j, size_g", math::swizzle2d),
     method("abs", "x", math::abs),
     unary("exp", UnaryFn::Exp),
