@@ -4,6 +4,7 @@ use crate::convert::{field_names, opaque, plain, to_host, to_python};
 use crate::errors::{exception, human};
 use crate::host::PyHost;
 use crate::interrupt::Interruptible;
+use crate::screen::Screen;
 use crate::tensor::{Trouble, tensor};
 use naiad::{
     Descriptor, Diagnostic, Error, Grid, Id, Kernel, KernelOptions, LaunchOptions, ParamSelector,
@@ -286,6 +287,7 @@ fn run(
     grid: Grid,
 ) -> PyResult<Result<naiad::Report, Error>> {
     let checked = CHECKED.load(Ordering::Relaxed);
+    let screen = Screen::default();
     let result = {
         let interruptible = Interruptible::begin();
         let options = LaunchOptions {
@@ -293,8 +295,8 @@ fn run(
             naive: false,
             threads: THREADS.load(Ordering::Relaxed),
             interrupt: interruptible.flag(),
-            print: None,
-            clock: None,
+            print: Some(&|printed| screen.print(printed)),
+            clock: Some(&naiad::nanoseconds),
         };
         // SAFETY: the caller of the launch holds the tensors until it returns, and their addresses
         // and extents were read from them just now. What other threads do to them meanwhile is
@@ -304,7 +306,7 @@ fn run(
     if matches!(&result, Err(e) if e.id() == Id::Interrupted) {
         py.check_signals()?;
     }
-    Ok(result)
+    screen.close(py, result)
 }
 
 /// Prints what `tl.static_print` printed, and findings as warnings.

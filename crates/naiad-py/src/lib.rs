@@ -8,6 +8,7 @@
 //! dtype      tl.dtype, tl.pointer_type
 //! errors     diagnostics as exceptions
 //! interrupt  Ctrl-C during a launch
+//! screen     what kernels print, to Python's sys.stdout
 //! cli        the command, in this interpreter
 //! ```
 
@@ -19,6 +20,7 @@ mod host;
 mod interrupt;
 mod kernel;
 mod names;
+mod screen;
 mod tensor;
 
 use pyo3::prelude::*;

@@ -1,5 +1,6 @@
 //! Where kernels run.
 
+use crate::{PrintOptions, Printer, nanoseconds};
 use naiad_interp::{LaunchOptions, PolicyKind};
 
 /// A device with how it is to be used.
@@ -7,12 +8,14 @@ use naiad_interp::{LaunchOptions, PolicyKind};
 pub struct Device {
     threads: usize,
     checked: bool,
+    printer: Printer,
 }
 
 impl Device {
-    /// The CPU, all cores.
+    /// The CPU, all cores; kernels print to the standard output.
     pub fn cpu() -> Device {
-        Device { threads: 0, checked: false }
+        let printer = Printer::stdout(PrintOptions::default());
+        Device { threads: 0, checked: false, printer }
     }
 
     /// Spreads programs over `threads` threads; 0 means as many as there are cores.
@@ -25,15 +28,20 @@ impl Device {
         Device { checked, ..self }
     }
 
-    pub(crate) fn options(&self) -> LaunchOptions<'static> {
+    /// Where what kernels print goes, and how.
+    pub fn printer(self, printer: Printer) -> Device {
+        Device { printer, ..self }
+    }
+
+    pub(crate) fn run<T>(&self, launch: impl FnOnce(&LaunchOptions<'_>) -> T) -> T {
         let policy = if self.checked { PolicyKind::Checked } else { PolicyKind::Plain };
-        LaunchOptions {
+        launch(&LaunchOptions {
             policy,
             naive: false,
             threads: self.threads,
             interrupt: None,
-            print: None,
-            clock: None,
-        }
+            print: Some(&|printed| self.printer.print(printed)),
+            clock: Some(&nanoseconds),
+        })
     }
 }

@@ -198,7 +198,7 @@ impl<H: Host> Kernel<H> {
         let launch = self.prepare(bound.slots, options.collect::<Result<Vec<_>>>()?)?;
         // SAFETY: `Args` borrows the memory of every tensor in it until here, and mutably where
         // the kernel may write.
-        unsafe { launch.run(grid, &device.options()) }
+        device.run(|options| unsafe { launch.run(grid, options) })
     }
 }
 
