@@ -1,7 +1,7 @@
 //! Ops that put lanes elsewhere, or count them, by what is in them: `sort`, `topk`, `gather` and
 //! `histogram`.
 //!
-//! Sorting compares *keys*: unsigned numbers whose order is that of the values, with one key for zero of
+//! Sorting goes by *keys*: unsigned numbers whose order is that of the values, with one key for zero of
 //! either sign and the greatest for every NaN. Equal keys stay in their order, so a result depends on
 //! nothing but the source's lanes.
 
@@ -38,33 +38,39 @@ pub fn sort(src: &Tile, ty: Scalar, from: &Shape, to: &Shape, descending: bool) 
             // SAFETY: the slab has all lanes, is aligned and is nobody else's.
             let lanes =
                 unsafe { std::slice::from_raw_parts_mut(slab.as_mut_ptr().cast::<$t>(), numel) };
-            let key = $key;
-            lanes.chunks_mut(n).for_each(|row| sort_row(row, &key, descending));
+            let (key, mut spare) = ($key, Vec::new());
+            // Turned round, keys still leave equal ones in their order.
+            let turn = if descending { ty.mask() } else { 0 };
+            let key = |x: $t| key(u64::from(x)) ^ turn;
+            lanes.chunks_mut(n).for_each(|row| sort_row(row, &mut spare, ty.bits(), key));
         }};
     }
+    macro_rules! sized {
+        ($key:expr) => {
+            match size {
+                1 => rows!(u8, $key),
+                2 => rows!(u16, $key),
+                4 => rows!(u32, $key),
+                _ => rows!(u64, $key),
+            }
+        };
+    }
     let sign = 1u64 << (ty.bits() - 1);
-    match (ty, size) {
-        (Scalar::F64, _) => rows!(u64, |x: u64| float_key(x, 0x7ff0 << 48, sign)),
-        (Scalar::F32, _) => {
-            rows!(u32, |x: u32| float_key(u64::from(x), 0x7f80_0000, sign) as u32)
-        }
-        (Scalar::F16, _) => rows!(u16, |x: u16| float_key(u64::from(x), 0x7c00, sign) as u16),
-        (Scalar::BF16, _) => rows!(u16, |x: u16| float_key(u64::from(x), 0x7f80, sign) as u16),
-        _ if ty.is_float() => {
-            let table: [u32; 256] = std::array::from_fn(|x| {
-                let wide = cast_bits(ty, Scalar::F32, Rounding::Nearest, x as u64);
-                float_key(wide, 0x7f80_0000, 1 << 31) as u32
-            });
-            rows!(u8, |x: u8| table[usize::from(x)]);
-        }
-        (_, 1) if ty.is_signed() => rows!(u8, |x: u8| x as i8),
-        (_, 2) if ty.is_signed() => rows!(u16, |x: u16| x as i16),
-        (_, 4) if ty.is_signed() => rows!(u32, |x: u32| x as i32),
-        (_, 8) if ty.is_signed() => rows!(u64, |x: u64| x as i64),
-        (_, 1) => rows!(u8, |x: u8| x),
-        (_, 2) => rows!(u16, |x: u16| x),
-        (_, 4) => rows!(u32, |x: u32| x),
-        _ => rows!(u64, |x: u64| x),
+    let infinity = match ty {
+        Scalar::F64 => 0x7ff0 << 48,
+        Scalar::F32 => 0x7f80_0000,
+        Scalar::BF16 => 0x7f80,
+        _ => 0x7c00,
+    };
+    if ty.is_fp8() {
+        let table = fp8_ranks(ty);
+        rows!(u8, |x: u64| table[x as usize]);
+    } else if ty.is_float() {
+        sized!(|x: u64| float_key(x, infinity, sign));
+    } else if ty.is_signed() {
+        sized!(|x: u64| x ^ sign);
+    } else {
+        sized!(|x: u64| x);
     }
     let sorted = Tile::Dense(Dense::new(slab));
     if k == n {
@@ -78,12 +84,61 @@ pub fn sort(src: &Tile, ty: Scalar, from: &Shape, to: &Shape, descending: bool) 
     Tile::Dense(if plain { part.copied(size, to) } else { part.row_major(size, to) })
 }
 
-fn sort_row<T: Copy, K: Ord>(row: &mut [T], key: impl Fn(T) -> K, descending: bool) {
-    if descending {
-        row.sort_by(|&a, &b| key(b).cmp(&key(a)));
-    } else {
-        row.sort_by_key(|&x| key(x));
+/// Rows from this length on are sorted by digits of their keys.
+const LONG: usize = 1024;
+const DIGIT: u32 = 11;
+
+/// Stable, by keys of so many bits.
+fn sort_row<T: Copy + Default>(
+    row: &mut [T],
+    spare: &mut Vec<T>,
+    bits: u32,
+    key: impl Fn(T) -> u64,
+) {
+    if row.len() < LONG {
+        return row.sort_by_key(|&x| key(x));
     }
+    let passes = bits.div_ceil(DIGIT) as usize;
+    let digit = |x: T, pass: usize| (key(x) >> (pass as u32 * DIGIT)) as usize & ((1 << DIGIT) - 1);
+    let mut counts = vec![[0u32; 1 << DIGIT]; passes];
+    for &x in row.iter() {
+        for (pass, counts) in counts.iter_mut().enumerate() {
+            counts[digit(x, pass)] += 1;
+        }
+    }
+    spare.clear();
+    spare.resize(row.len(), T::default());
+    let (mut from, mut to) = (&mut *row, spare.as_mut_slice());
+    let mut moved = false;
+    for (pass, counts) in counts.iter_mut().enumerate() {
+        // Keys that agree in this digit are in order already.
+        if counts[digit(from[0], pass)] as usize == from.len() {
+            continue;
+        }
+        let mut start = 0;
+        for count in counts.iter_mut() {
+            start += std::mem::replace(count, start);
+        }
+        for &x in from.iter() {
+            let place = &mut counts[digit(x, pass)];
+            to[*place as usize] = x;
+            *place += 1;
+        }
+        std::mem::swap(&mut from, &mut to);
+        moved = !moved;
+    }
+    if moved {
+        to.copy_from_slice(from);
+    }
+}
+
+/// The keys of all images of an fp8 type: how many images stand for less.
+fn fp8_ranks(ty: Scalar) -> [u64; 256] {
+    let value: [u64; 256] = std::array::from_fn(|x| {
+        let wide = cast_bits(ty, Scalar::F32, Rounding::Nearest, x as u64);
+        float_key(wide, 0x7f80_0000, 1 << 31)
+    });
+    std::array::from_fn(|x| value.iter().filter(|&&v| v < value[x]).count() as u64)
 }
 
 /// The key of a float's image; `infinity` and `sign` are those images of its format.

@@ -6,7 +6,8 @@ use naiad_ir::Scalar;
 use naiad_ir::scalar::{Rounding, cast_bits};
 use std::cmp::Ordering;
 
-const SHAPES: &[&[usize]] = &[&[1], &[8], &[256], &[4, 8], &[8, 1], &[2, 4, 16], &[1, 1, 32]];
+const SHAPES: &[&[usize]] =
+    &[&[1], &[8], &[256], &[4, 8], &[8, 1], &[2, 4, 16], &[1, 1, 32], &[2, 2048], &[8192]];
 
 fn ty(elem: &str, dims: &[usize]) -> String {
     format!("<{}{elem}>", dims.iter().map(|d| format!("{d}x")).collect::<String>())
