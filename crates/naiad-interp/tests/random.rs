@@ -156,7 +156,7 @@ impl Generator {
         let v = self.any();
         let Val { name, elem, dims } = v.clone();
         let rank = dims.len();
-        match self.random.below(29) {
+        match self.random.below(30) {
             0 => {
                 let n = self.random.pick(&[1, 2, 8, 16, 64]);
                 let start = self.random.pick(&[0, 0, 3, 100]);
@@ -346,6 +346,19 @@ impl Generator {
                 self.line(&format!("histogram {name}{mask} bins={bins}"), Scalar::I32, &[bins]);
             }
             28 => self.map(&v),
+            29 if elem.is_int() && elem.size() <= 4 => {
+                let pack = if numel(&dims) >= 4 { 4 / elem.size() } else { 1 };
+                let w = self.typed(elem, &dims);
+                self.line(
+                    &format!(
+                        "inline_asm args=[{name}, {}] text=\"prmt.b32 $0, $1, $2, 0x6240;\" constraints=\"=r,r,r\" shape={} results=({elem}) is_pure=true pack={pack}",
+                        w.name,
+                        shape(&dims)
+                    ),
+                    elem,
+                    &dims,
+                );
+            }
             _ => {}
         }
     }
@@ -438,8 +451,12 @@ impl Generator {
         let mask = self.typed(Scalar::I1, &dims).name;
         // Where a lane is out of bounds both runs must fail alike.
         let other = self.typed(elem, &dims).name;
-        let rest = match self.random.below(4) {
+        let rest = match self.random.below(5) {
             0 => String::new(),
+            4 => {
+                self.line(&format!("atomic_load {p} mask={mask}"), elem, &dims);
+                return;
+            }
             1 => format!(" mask={mask}"),
             _ => format!(" mask={mask} other={other}"),
         };
