@@ -80,8 +80,8 @@ def test_pointers_are_not_compared(body):
 
 
 @pytest.mark.parametrize("body", ["x in (1, 2)", "x not in (1, 2)"])
-def test_membership_is_refused(body):
-    refused(body, "unsupported-python", x="int32")
+def test_membership_of_run_time_values_is_refused(body):
+    refused(body, None, "`in`", x="int32")
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -163,4 +163,4 @@ def test_a_missing_pointer_guards_its_load():
 @pytest.mark.parametrize("body", ["not x", "x and x", "x or x"])
 @pytest.mark.parametrize("name", ["int32", "uint8", "float32", "float16"])
 def test_wider_operands_are_refused(body, name):
-    refused(body, "type-mismatch", "Cannot bitcast", x=f"scalar {name}")
+    refused(body, "type-mismatch", x=f"scalar {name}")

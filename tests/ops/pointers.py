@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ._common import compiles, define, refused, same, tiles, value
+from ._common import define, refused, same, tiles, value
 from ._numbers import ALL, INTS, SIGNED, TYPES, UNSIGNED, Typed, samples
 
 COVERS = ["pointer_type"]
@@ -24,13 +24,15 @@ def test_offsets_count_elements(name):
 @pytest.mark.parametrize("offset", INTS + ["int1"])
 def test_offsets_of_every_type_are_extended_by_their_sign(offset):
     t = TYPES[offset]
-    x = np.arange(600, dtype=np.int32)
+    x = np.arange(601, dtype=np.int32)
     at = min(t.high, 255)
     i = np.array([0, at], t.storage)
     assert element("p + 300 + i", "int32", {"p": x, "i": i}, (2,)).tolist() == [300, 300 + at]
     if t.kind == "int":
-        i = np.array([-1, max(t.low, -300)], t.storage)
-        assert element("p + 300 + i", "int32", {"p": x, "i": i}, (2,)).tolist() == (300 + i).tolist()
+        i = np.array([-1, max(t.low + 1, -300)], t.storage)
+        assert element("p + 300 + i", "int32", {"p": x, "i": i}, (2,)).tolist() == [
+            300 + int(v) for v in i
+        ]
         assert element("p + 300 - i", "int32", {"p": x, "i": i}, (2,)).tolist() == [
             300 - int(v) for v in i
         ]
@@ -113,7 +115,6 @@ def test_pointers_are_cast_to_other_pointers(target):
     t = TYPES[target]
     x = np.arange(64, dtype=np.uint8) % 2
     call = f"p.to(tl.pointer_type(tl.{target}))"
-    compiles(f"tl.static_assert({call}.dtype == tl.pointer_type(element_ty=tl.{target}))", p=8) if False else None
     got = element(f"{call} + 1", target, {"p": x})
     size = t.storage.itemsize
     same(np.atleast_1d(got), x[size : 2 * size].view(t.storage), target)
