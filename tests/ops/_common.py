@@ -27,6 +27,11 @@ def define(text, **names):
     return namespace
 
 
+def functions(text):
+    """The jit functions that the text defines, as `names` of kernels."""
+    return {name: f for name, f in define(text).items() if hasattr(f, "arg_names")}
+
+
 def power(n):
     return triton.next_power_of_2(max(n, 1))
 
@@ -146,17 +151,29 @@ def sample(what):
     if not isinstance(what, str):
         return what
     name, _, shape = what.partition("[")
-    shape = tuple(int(extent) for extent in shape.rstrip("]").split(",") if extent) if shape else (8,)
+    shape = (
+        tuple(int(extent) for extent in shape.rstrip("]").split(",") if extent) if shape else (8,)
+    )
     if name.startswith("scalar "):
         name, shape = name.removeprefix("scalar "), ()
     return Typed(name, np.zeros(shape, TYPES[name].storage))
 
 
-def refused(body, id, message="", *, error=triton.CompilationError, pointers=(), before="", **inputs):
+def refused(
+    body,
+    id,
+    message="",
+    *,
+    error=triton.CompilationError,
+    pointers=(),
+    before="",
+    names=None,
+    **inputs,
+):
     """Checks that the kernel is refused with a message of this kind (any if None) and text."""
     inputs = {name: sample(what) for name, what in inputs.items()}
     with pytest.raises(error) as caught:
-        tiles(body, inputs, pointers=pointers, before=before)
+        tiles(body, inputs, pointers=pointers, before=before, names=names)
     diagnostic = caught.value.diagnostic
     assert id in (None, diagnostic["id"]), diagnostic["message"]
     assert message in diagnostic["message"]
@@ -183,4 +200,6 @@ def close(got, want, ulps, floor=0.0):
     same(np.where(finite, 0, got).astype(got.dtype), np.where(finite, 0, rounded).astype(got.dtype))
     unit = np.spacing(np.maximum(np.abs(rounded), got.dtype.type(floor)))[finite].astype(np.float64)
     error = np.abs(got[finite].astype(np.float64) - want[finite]) / np.abs(unit)
-    assert error.size == 0 or error.max() <= ulps, f"{error.max()} ulp at {want[finite][error.argmax()]}"
+    assert error.size == 0 or error.max() <= ulps, (
+        f"{error.max()} ulp at {want[finite][error.argmax()]}"
+    )

@@ -86,7 +86,9 @@ class Type:
 def _float(name, short, storage, bits, mantissa, bias, nan="ieee", top=None):
     infinity = ((1 << (bits - 1 - mantissa)) - 1) << mantissa
     top = infinity - 1 if top is None else top
-    return Type(name, short, np.dtype(storage), "float", bits, mantissa, bias, top, nan == "ieee", nan)
+    return Type(
+        name, short, np.dtype(storage), "float", bits, mantissa, bias, top, nan == "ieee", nan
+    )
 
 
 TYPES = {
@@ -183,9 +185,12 @@ def array(name, values):
     t = TYPES[name]
     if t.is_float:
         return encode(name, np.asarray(values, np.float64))
-    return np.array([int(v) & ((1 << t.bits) - 1) for v in np.ravel(values)], dtype=object).astype(
-        f"u{max(t.bits // 8, 1)}"
-    ).view(t.storage).reshape(np.shape(values))
+    return (
+        np.array([int(v) & ((1 << t.bits) - 1) for v in np.ravel(values)], dtype=object)
+        .astype(f"u{max(t.bits // 8, 1)}")
+        .view(t.storage)
+        .reshape(np.shape(values))
+    )
 
 
 def typed(name, values):
@@ -206,10 +211,8 @@ def bits_equal(name, a, b):
 def wrap(name, values):
     """Integers modulo the width of the type."""
     t = TYPES[name]
-    values = np.asarray(values, object)
-    return np.vectorize(lambda v: ((int(v) - t.low) & ((1 << t.bits) - 1)) + t.low, otypes=[object])(
-        values
-    ).astype(t.storage)
+    values = np.asarray(np.frompyfunc(int, 1, 1)(np.asarray(values, object)), object)
+    return np.asarray(((values - t.low) & ((1 << t.bits) - 1)) + t.low).astype(t.storage)
 
 
 def samples(name, n=256, seed=0):

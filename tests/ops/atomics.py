@@ -5,7 +5,7 @@ import pytest
 
 import naiad as triton
 
-from ._common import SIZES, define, refused, same, tiles
+from ._common import SIZES, define, refused, tiles
 from ._numbers import ALL, TYPES, Typed, array, decode, encode, samples, wrap
 
 COVERS = [
@@ -53,7 +53,12 @@ def test_every_type(op, name):
     p, v = finite(name, 32), finite(name, 32, seed=6)
     before = p.copy()
     i = "tl.arange(0, 32)"
-    got = tiles(f"r = tl.{op}(p + {i}, v)", {"p": Typed(name, p), "v": Typed(name, v)}, pointers="p", r=(name, (32,)))
+    got = tiles(
+        f"r = tl.{op}(p + {i}, v)",
+        {"p": Typed(name, p), "v": Typed(name, v)},
+        pointers="p",
+        r=(name, (32,)),
+    )
     assert got.tobytes() == before.tobytes()
     want = [apply(op, name, a, b) for a, b in zip(numbers(name, before), numbers(name, v))]
     assert numbers(name, p) == want
@@ -61,7 +66,12 @@ def test_every_type(op, name):
 
 @pytest.mark.parametrize("op, name", PAIRS)
 def test_scalars_and_spellings(op, name):
-    calls = [f"tl.{op}(p, v)", f"tl.{op}(pointer=p, val=v)", f"p.{op}(v)", f"tl.{op}(p, v, None, None, None)"]
+    calls = [
+        f"tl.{op}(p, v)",
+        f"tl.{op}(pointer=p, val=v)",
+        f"p.{op}(v)",
+        f"tl.{op}(p, v, None, None, None)",
+    ]
     calls += [f"tl.{op}(p, v, mask=True)", f"tl.{op}(p, v, sem='relaxed', scope='cta')"]
     for call in calls:
         p, v = array(name, [5, 6]), array(name, 3)
@@ -74,11 +84,17 @@ def test_scalars_and_spellings(op, name):
 def test_masked_lanes_do_nothing(op, name):
     p = array(name, [7] * 8)
     mask = f"{I} % 2 == 0"
-    got = tiles(f"r = tl.{op}(p + {I}, 2, mask={mask})", {"p": Typed(name, p)}, pointers="p", r=(name, (8,)))
+    got = tiles(
+        f"r = tl.{op}(p + {I}, 2, mask={mask})", {"p": Typed(name, p)}, pointers="p", r=(name, (8,))
+    )
     assert numbers(name, got)[::2] == [7] * 4
     assert numbers(name, p) == [apply(op, name, 7, 2), 7] * 4
     # A masked lane may point anywhere, and a mask may be a constexpr.
-    tiles(f"tl.{op}(p + {I} * 1000, 2, mask={I} < 0)\ntl.{op}(p + {I}, 2, False)", {"p": Typed(name, p)}, pointers="p")
+    tiles(
+        f"tl.{op}(p + {I} * 1000, 2, mask={I} < 0)\ntl.{op}(p + {I}, 2, False)",
+        {"p": Typed(name, p)},
+        pointers="p",
+    )
     assert numbers(name, p) == [apply(op, name, 7, 2), 7] * 4
 
 
@@ -87,7 +103,12 @@ def test_repeated_addresses_all_take_effect(op, name):
     """Each lane gets the value that some other left, so old values and the last are a chain."""
     v = array(name, [3, 5, 9, 17, 33, 65, 129, 257])
     p = array(name, [1])
-    got = tiles(f"r = tl.{op}(p + {I} * 0, v)", {"p": Typed(name, p), "v": Typed(name, v)}, pointers="p", r=(name, (8,)))
+    got = tiles(
+        f"r = tl.{op}(p + {I} * 0, v)",
+        {"p": Typed(name, p), "v": Typed(name, v)},
+        pointers="p",
+        r=(name, (8,)),
+    )
     left = [apply(op, name, a, b) for a, b in zip(numbers(name, got), numbers(name, v))]
     assert sorted([*numbers(name, got), *numbers(name, p)]) == sorted([1, *left])
     if op != "atomic_xchg":
@@ -102,7 +123,10 @@ def test_repeated_addresses_all_take_effect(op, name):
 @pytest.mark.parametrize("scope", [None, "gpu", "cta", "sys"])
 def test_words_for_order_and_scope(scope, sem, op):
     p = np.array([6], np.int32)
-    assert tiles(f"r = tl.{op}(p, 3, sem={sem!r}, scope={scope!r})", {"p": p}, pointers="p", r="int32") == 6
+    assert (
+        tiles(f"r = tl.{op}(p, 3, sem={sem!r}, scope={scope!r})", {"p": p}, pointers="p", r="int32")
+        == 6
+    )
     assert p[0] == apply(op, "int32", 6, 3)
 
 
@@ -117,14 +141,22 @@ def test_other_words(op):
 def test_values_are_cast_and_broadcast(op):
     for value, number in (("2.9", 2), ("True", 1), ("v", 3), ("v[None]", 3)):
         p = np.array([5, 6, 7, 8, 9, 10, 11, 12], np.int64)
-        tiles(f"tl.{op}(p + {I}, {value}, mask=True)", {"p": p, "v": np.array(3.5, np.float32)}, pointers="p")
+        tiles(
+            f"tl.{op}(p + {I}, {value}, mask=True)",
+            {"p": p, "v": np.array(3.5, np.float32)},
+            pointers="p",
+        )
         assert p.tolist() == [apply(op, "int64", a, number) for a in range(5, 13)]
 
 
 @pytest.mark.parametrize("op", OPS)
 def test_types_that_are_refused(op):
     # Of floats `and`, `or` and `xor` are not ruled out by the language.
-    skip = ["float16", "bfloat16", "float32", "float64"] if op in ("atomic_and", "atomic_or", "atomic_xor") else []
+    skip = (
+        ["float16", "bfloat16", "float32", "float64"]
+        if op in ("atomic_and", "atomic_or", "atomic_xor")
+        else []
+    )
     for name in ALL:
         if name not in OPS[op][1] + skip and not (op == "atomic_xchg" and TYPES[name].bits == 16):
             refused(f"tl.{op}(p, 1)", "type-mismatch", "is not defined for", p=name, pointers="p")
@@ -169,7 +201,16 @@ def test_extrema_of_floats_order_zeros_and_infinities(name):
             assert p.tolist() == [f(start, c) for c in corners]
 
 
-@pytest.mark.parametrize("op, name", [("atomic_add", "int32"), ("atomic_add", "uint64"), ("atomic_max", "int64"), ("atomic_xor", "uint32"), ("atomic_add", "float64")])
+@pytest.mark.parametrize(
+    "op, name",
+    [
+        ("atomic_add", "int32"),
+        ("atomic_add", "uint64"),
+        ("atomic_max", "int64"),
+        ("atomic_xor", "uint32"),
+        ("atomic_add", "float64"),
+    ],
+)
 @pytest.mark.parametrize("n", [0, *SIZES])
 def test_programs_at_once(n, op, name):
     kernel = define(
@@ -207,9 +248,17 @@ def test_cas(name):
 
 @pytest.mark.parametrize("name", CAS)
 def test_cas_of_scalars(name):
-    for call in ("tl.atomic_cas(p, c, v)", "p.atomic_cas(c, v)", "tl.atomic_cas(pointer=p, cmp=c, val=v, sem='acquire', scope='sys')"):
+    for call in (
+        "tl.atomic_cas(p, c, v)",
+        "p.atomic_cas(c, v)",
+        "tl.atomic_cas(pointer=p, cmp=c, val=v, sem='acquire', scope='sys')",
+    ):
         p = array(name, [5, 6])
-        inputs = {"p": Typed(name, p), "c": Typed(name, array(name, 5)), "v": Typed(name, array(name, 3))}
+        inputs = {
+            "p": Typed(name, p),
+            "c": Typed(name, array(name, 5)),
+            "v": Typed(name, array(name, 3)),
+        }
         for left in (5, 3):
             assert numbers(name, tiles(f"r = {call}", inputs, pointers="p", r=name)) == [left]
         assert numbers(name, p) == [3, 6]
@@ -228,7 +277,14 @@ def test_cas_of_narrow_types(name):
     ],
 )  # fmt: skip
 def test_cas_neither_casts_nor_broadcasts(arguments):
-    refused(f"tl.atomic_cas({arguments})", "type-mismatch", p="int32", x="scalar int64", y="scalar int32", pointers="p")
+    refused(
+        f"tl.atomic_cas({arguments})",
+        "type-mismatch",
+        p="int32",
+        x="scalar int64",
+        y="scalar int32",
+        pointers="p",
+    )
 
 
 def test_cas_compares_images_of_floats():

@@ -24,7 +24,11 @@ def test_broadcast_to(shape, to):
     x = numbered(shape)
     want = np.broadcast_to(x, to)
     args = ", ".join(map(str, to))
-    calls = [f"tl.broadcast_to(x, {to})", f"tl.broadcast_to(x, {list(to)})", f"x.broadcast_to({to})"]
+    calls = [
+        f"tl.broadcast_to(x, {to})",
+        f"tl.broadcast_to(x, {list(to)})",
+        f"x.broadcast_to({to})",
+    ]
     calls += [f"tl.broadcast_to(x, {args})", f"x.broadcast_to({args})"] * bool(to)
     for call in calls:
         same(value(call, "int32", to, {"x": x}), want)
@@ -52,7 +56,15 @@ def test_broadcasts_to_no_shape():
 
 
 @pytest.mark.parametrize(
-    "a, b", [((), ()), ((), (8,)), ((4, 1), (8,)), ((1, 8), (4, 1)), ((2, 1, 4), (8, 1)), ((1, 1, 1, 2), (2, 2, 2, 1))]
+    "a, b",
+    [
+        ((), ()),
+        ((), (8,)),
+        ((4, 1), (8,)),
+        ((1, 8), (4, 1)),
+        ((2, 1, 4), (8, 1)),
+        ((1, 1, 1, 2), (2, 2, 2, 1)),
+    ],
 )
 def test_broadcast_returns_both(a, b):
     x, y = numbered(a), numbered(b, np.float32)
@@ -79,7 +91,11 @@ AXES = [
 def test_expand_dims(shape, axis, numpy_axis):
     x = numbered(shape)
     want = np.expand_dims(x, numpy_axis)
-    for call in (f"tl.expand_dims(x, {axis})", f"x.expand_dims({axis})", f"tl.expand_dims(x, axis={axis})"):
+    for call in (
+        f"tl.expand_dims(x, {axis})",
+        f"x.expand_dims({axis})",
+        f"tl.expand_dims(x, axis={axis})",
+    ):
         same(value(call, "int32", want.shape, {"x": x}), want)
     if isinstance(numpy_axis, int):
         for call in (f"tl.unsqueeze(x, {axis})", f"x.unsqueeze(dim={axis})"):
@@ -91,7 +107,10 @@ def test_axes_that_are_refused(axis):
     refused(f"tl.expand_dims(x, {axis})", None, x=numbered((4,)))
 
 
-@pytest.mark.parametrize("shape, axis", [((1,), 0), ((1, 4), 0), ((4, 1), 1), ((4, 1), -1), ((2, 1, 4), -2), ((1, 1, 1, 2), 2)])
+@pytest.mark.parametrize(
+    "shape, axis",
+    [((1,), 0), ((1, 4), 0), ((4, 1), 1), ((4, 1), -1), ((2, 1, 4), -2), ((1, 1, 1, 2), 2)],
+)
 def test_squeeze(shape, axis):
     x = numbered(shape)
     want = np.squeeze(x, axis)
@@ -126,7 +145,9 @@ def test_a_constexpr_none_is_an_index():
     same(got, numbered((4, 1)))
 
 
-@pytest.mark.parametrize("index", ["[0]", "[-1]", "[0:2]", "[::2]", "[x]", "[...]", "[:, 0]", "[True]", "[y > 0]"])
+@pytest.mark.parametrize(
+    "index", ["[0]", "[-1]", "[0:2]", "[::2]", "[x]", "[...]", "[:, 0]", "[True]", "[y > 0]"]
+)
 def test_indices_that_are_refused(index):
     refused(f"x{index}", None, x=numbered((4,)), y=numbered((4,)))
 

@@ -32,7 +32,13 @@ HOLDS = [
 
 @pytest.mark.parametrize("condition", HOLDS)
 def test_what_holds_at_compile_time(condition):
-    compiles("N: tl.constexpr = 4", "T = (1, 2)", f"tl.static_assert({condition})", x="float16[4, 8]", n=7)
+    compiles(
+        "N: tl.constexpr = 4",
+        "T = (1, 2)",
+        f"tl.static_assert({condition})",
+        x="float16[4, 8]",
+        n=7,
+    )
 
 
 def test_results_are_constexprs():
@@ -54,7 +60,10 @@ def test_extrema_of_scalars(expression, dtype, want):
 
 def test_extrema_ignore_nan_as_those_of_the_language():
     for function in ("min", "max"):
-        assert value(f"{function}(x, y)", "float32", (), {"x": np.float32(np.nan), "y": np.float32(2)}) == 2
+        assert (
+            value(f"{function}(x, y)", "float32", (), {"x": np.float32(np.nan), "y": np.float32(2)})
+            == 2
+        )
 
 
 @pytest.mark.parametrize("function", ["int", "float"])
@@ -78,7 +87,21 @@ def test_calls_that_are_refused(call, id):
 
 
 @pytest.mark.parametrize(
-    "call", ["abs(n)", "sum((1, 2))", "bool(n)", "str(3)", "enumerate((1,))", "zip((1,), (2,))", "any((1,))", "all((1,))", "round(2.5)", "pow(2, 3)", "sorted((1,))", "map(n, n)"]
+    "call",
+    [
+        "abs(n)",
+        "sum((1, 2))",
+        "bool(n)",
+        "str(3)",
+        "enumerate((1,))",
+        "zip((1,), (2,))",
+        "any((1,))",
+        "all((1,))",
+        "round(2.5)",
+        "pow(2, 3)",
+        "sorted((1,))",
+        "map(n, n)",
+    ],
 )
 def test_functions_that_kernels_lack(call):
     refused(call, None, n=7)

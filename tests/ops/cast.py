@@ -40,7 +40,12 @@ def inputs(source, target):
     if s.is_int and t.is_float:
         # Integers around every power of two, where the rounding changes its step.
         powers = [(1 << k) + d for k in range(2, s.bits) for d in (-3, -2, -1, 0, 1, 2, 3)]
-        powers += [(1 << k) + (1 << (k - m)) + d for k in range(12, s.bits) for m in (4, 8, 11) for d in (-1, 0, 1)]
+        powers += [
+            (1 << k) + (1 << (k - m)) + d
+            for k in range(12, s.bits)
+            for m in (4, 8, 11)
+            for d in (-1, 0, 1)
+        ]
         out.append(wrap(source, powers))
     if s.is_float and t.is_int:
         ends = [e + d for e in (t.low, t.high) for d in (-1.5, -1, -0.5, 0, 0.5, 1)]
@@ -157,7 +162,8 @@ def test_odd_sizes(n):
 
 
 WIDTHS = {
-    bits: [n for n in ALL if TYPES[n].bits == bits] for bits in sorted({t.bits for t in TYPES.values()})
+    bits: [n for n in ALL if TYPES[n].bits == bits]
+    for bits in sorted({t.bits for t in TYPES.values()})
 }
 
 
@@ -174,7 +180,8 @@ def test_bitcasts_keep_every_bit(bits):
 
 
 @pytest.mark.parametrize(
-    "source, target", [("int32", "float64"), ("float16", "int8"), ("int1", "int8"), ("int8", "int1")]
+    "source, target",
+    [("int32", "float64"), ("float16", "int8"), ("int1", "int8"), ("int8", "int1")],
 )
 def test_bitcasts_between_widths_are_refused(source, target):
     refused(f"x.to(tl.{target}, bitcast=True)", "type-mismatch", "Cannot bitcast", x=source)
@@ -254,7 +261,9 @@ def test_pointers_as_numbers():
 
 def test_pointers_to_other_types():
     x = np.array([1.0, -2.0], np.float32)
-    got = value("tl.load(x.to(tl.pointer_type(tl.uint8)) + 7)", "uint8", (), {"x": x}, pointers=["x"])
+    got = value(
+        "tl.load(x.to(tl.pointer_type(tl.uint8)) + 7)", "uint8", (), {"x": x}, pointers=["x"]
+    )
     assert got == 0xC0
 
 

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from ._common import SIZES, compiles, refused, same, tiles, value
-from ._numbers import ALL, FLOATS, FP8, INTS, TYPES, Typed, common, crossed, decode, samples, typed, wrap
+from ._numbers import (
+    ALL,
+    FLOATS,
+    FP8,
+    INTS,
+    TYPES,
+    Typed,
+    common,
+    crossed,
+    decode,
+    samples,
+    wrap,
+)
 
 COVERS = ["logical_and", "logical_or"]
 

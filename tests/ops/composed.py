@@ -9,7 +9,7 @@ import naiad as triton
 import naiad.language as tl
 
 from ._common import SIZES, close, compiles, refused, same, tiles, value
-from ._numbers import ALL, TYPES, samples
+from ._numbers import ALL
 
 COVERS = ["sigmoid", "softmax", "swizzle2d"]
 
@@ -17,7 +17,9 @@ COVERS = ["sigmoid", "softmax", "swizzle2d"]
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("call", ["tl.sigmoid(x)", "x.sigmoid()", "tl.sigmoid(x=x)"])
 def test_sigmoid(call, dtype):
-    x = np.concatenate([np.linspace(-85, 40, 1000), [0.0, -0.0, np.inf, -np.inf, np.nan]]).astype(dtype)
+    x = np.concatenate([np.linspace(-85, 40, 1000), [0.0, -0.0, np.inf, -np.inf, np.nan]]).astype(
+        dtype
+    )
     wide = x.astype(np.longdouble)
     with np.errstate(all="ignore"):
         want = (1 / (1 + np.exp(-wide))).astype(np.float64)
@@ -34,7 +36,9 @@ def softmax(x, axis):
     return e / e.sum(axis, keepdims=True)
 
 
-@pytest.mark.parametrize("dtype, result", [("float32", "float32"), ("float64", "float64"), ("float16", "float32")])
+@pytest.mark.parametrize(
+    "dtype, result", [("float32", "float32"), ("float64", "float64"), ("float16", "float32")]
+)
 @pytest.mark.parametrize(
     "shape, arguments, axis",
     [
@@ -53,7 +57,9 @@ def test_softmax(shape, arguments, axis, dtype, result):
 
 def test_softmax_takes_the_maximum_off_first():
     x = np.array([1000.0, 1001.0, -np.inf, -1e30], np.float32)
-    np.testing.assert_allclose(value("tl.softmax(x)", "float32", inputs={"x": x}), softmax(x.astype(float), 0), rtol=1e-6)
+    np.testing.assert_allclose(
+        value("tl.softmax(x)", "float32", inputs={"x": x}), softmax(x.astype(float), 0), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -86,7 +92,10 @@ def order(out, rows, columns, group):
     tl.store(out + 2 * (tl.program_id(0) * columns + tl.program_id(1)) + 1, j)
 
 
-@pytest.mark.parametrize("rows, columns, group", [(4, 4, 2), (5, 7, 3), (8, 2, 8), (3, 5, 4), (1, 1, 1), (7, 1, 2), (2, 9, 1)])
+@pytest.mark.parametrize(
+    "rows, columns, group",
+    [(4, 4, 2), (5, 7, 3), (8, 2, 8), (3, 5, 4), (1, 1, 1), (7, 1, 2), (2, 9, 1)],
+)
 def test_swizzle2d(rows, columns, group):
     out = np.full((rows, columns, 2), -1, np.int32)
     order[(rows, columns)](out, rows, columns, group)

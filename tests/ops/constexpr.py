@@ -15,9 +15,27 @@ PLAIN = 16
 TABLE = tl.constexpr((1, 2, 4))
 
 
-@pytest.mark.parametrize("expression, dtype", [("4", "int32"), ("2.0", "float32"), ("True", "int1"), ("1 << 40", "int64"), ("N", "int32"), ("3 * 5 // 2", "int32")])
+@pytest.mark.parametrize(
+    "expression, dtype",
+    [
+        ("4", "int32"),
+        ("2.0", "float32"),
+        ("True", "int1"),
+        ("1 << 40", "int64"),
+        ("N", "int32"),
+        ("3 * 5 // 2", "int32"),
+    ],
+)
 def test_an_assignment_makes_a_run_time_value(expression, dtype):
-    for form in ("x = {}", "x: tl.int8 = {}", "(x := {})", "x, y = {}, 0", "x, (y, z) = 0, (1, {})\nx = z", "y = ({}, 1)\nx = y[0]", "[x, y] = [{}, 1]"):
+    for form in (
+        "x = {}",
+        "x: tl.int8 = {}",
+        "(x := {})",
+        "x, y = {}, 0",
+        "x, (y, z) = 0, (1, {})\nx = z",
+        "y = ({}, 1)\nx = y[0]",
+        "[x, y] = [{}, 1]",
+    ):
         body = "N: tl.constexpr = 7\n" + form.format(expression)
         tiles(body + f"\ntl.static_assert(x.dtype == tl.{dtype})")
         refused(body + "\ntl.static_assert(x == x)", "not-constexpr")
@@ -29,11 +47,26 @@ def test_a_run_time_value_is_no_shape():
 
 
 def test_a_variable_promotes_where_its_literal_does_not():
-    compiles("x = 2.0", "tl.static_assert((h * x).dtype == tl.float32)", "tl.static_assert((h * 2.0).dtype == tl.float16)", h="float16")
+    compiles(
+        "x = 2.0",
+        "tl.static_assert((h * x).dtype == tl.float32)",
+        "tl.static_assert((h * 2.0).dtype == tl.float16)",
+        h="float16",
+    )
     compiles("X: tl.constexpr = 2.0", "tl.static_assert((h * X).dtype == tl.float16)", h="float16")
 
 
-@pytest.mark.parametrize("body", ["N: tl.constexpr = 4", "N: tl.constexpr = 8 // 2", "M: tl.constexpr = 3\nN: tl.constexpr = M + 1", "N: tl.constexpr\nN = 4", "N: 'tl.constexpr' = 4", "N: triton.language.constexpr = 4"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "N: tl.constexpr = 4",
+        "N: tl.constexpr = 8 // 2",
+        "M: tl.constexpr = 3\nN: tl.constexpr = M + 1",
+        "N: tl.constexpr\nN = 4",
+        "N: 'tl.constexpr' = 4",
+        "N: triton.language.constexpr = 4",
+    ],
+)
 def test_an_annotation_keeps_it(body):
     compiles(body, "tl.static_assert(N == 4)", "x = tl.arange(0, N)")
 
@@ -47,7 +80,11 @@ def test_none_dtypes_and_tuples_are_kept_as_they_are():
 
 
 def test_strings_and_functions():
-    compiles("s: tl.constexpr = 'abc'", "tl.static_assert(s == 'abc')", "tl.static_assert(s + 'd' == 'abcd')")
+    compiles(
+        "s: tl.constexpr = 'abc'",
+        "tl.static_assert(s == 'abc')",
+        "tl.static_assert(s + 'd' == 'abcd')",
+    )
     before = "@triton.jit\ndef f(x):\n    return x + 1\n"
     got = tiles("g: tl.constexpr = f\nr = g(tl.program_id(0))", before=before, r="int32")
     assert got == 1
@@ -63,7 +100,9 @@ def test_reassigning_a_constexpr_makes_a_run_time_value():
     body = "N: tl.constexpr = 4\nN = N + 1\nr = N + tl.zeros((), tl.int32)"
     assert tiles(body, r="int32") == 5
     refused("N: tl.constexpr = 4\nN = N + 1\ntl.arange(0, N)", "not-constexpr")
-    kernel = define("@triton.jit\ndef kernel(out, N: tl.constexpr):\n    N = N * 2\n    tl.store(out, N)")["kernel"]
+    kernel = define(
+        "@triton.jit\ndef kernel(out, N: tl.constexpr):\n    N = N * 2\n    tl.store(out, N)"
+    )["kernel"]
     out = np.zeros(1, np.int32)
     kernel[(1,)](out, 8)
     assert out[0] == 16
@@ -80,9 +119,22 @@ def test_the_value_of_a_run_time_variable_cannot_become_constexpr():
     compiles("N: tl.constexpr = n", "x = tl.arange(0, N)", n=1)
 
 
-@pytest.mark.parametrize("call", ["tl.constexpr(8)", "tl.constexpr(value=8)", "tl.constexpr(tl.constexpr(8))", "tl.constexpr(8).value"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tl.constexpr(8)",
+        "tl.constexpr(value=8)",
+        "tl.constexpr(tl.constexpr(8))",
+        "tl.constexpr(8).value",
+    ],
+)
 def test_the_call(call):
-    compiles(f"tl.static_assert({call} == 8)", f"x = tl.arange(0, {call})", f"N: tl.constexpr = {call}", "y = tl.arange(0, N)")
+    compiles(
+        f"tl.static_assert({call} == 8)",
+        f"x = tl.arange(0, {call})",
+        f"N: tl.constexpr = {call}",
+        "y = tl.arange(0, N)",
+    )
 
 
 # ---- Python's arithmetic --------------------------------------------------------------------------
@@ -97,7 +149,9 @@ EXPRESSIONS = """
 """
 
 
-@pytest.mark.parametrize("expression", [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split("|")])
+@pytest.mark.parametrize(
+    "expression", [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split("|")]
+)
 def test_expressions_mean_what_they_mean_in_python(expression):
     want = eval(expression)
     want = tuple(want) if isinstance(want, list) else want
@@ -106,17 +160,38 @@ def test_expressions_mean_what_they_mean_in_python(expression):
 
 
 @pytest.mark.xfail(strict=True, reason="comprehensions are refused")
-@pytest.mark.parametrize("expression", ["[i * i for i in (1, 2, 3)]", "[i for i in (1, 2, 3) if i > 1]"])
+@pytest.mark.parametrize(
+    "expression", ["[i * i for i in (1, 2, 3)]", "[i for i in (1, 2, 3) if i > 1]"]
+)
 def test_comprehensions_over_tuples(expression):
     compiles(f"X: tl.constexpr = {expression}", f"tl.static_assert(X == {tuple(eval(expression))})")
 
 
-@pytest.mark.parametrize("expression", ["1 // 0", "1 % 0", "1 / 0", "1.0 / 0", "'a' + 1", "'a' * 'b'", "None + 1", "1 < 'a'", "(1, 2)[2]", "(1, 2)[0.5]", "1 << -1", "1.5 << 2", "[1 for i in 3]"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "1 // 0",
+        "1 % 0",
+        "1 / 0",
+        "1.0 / 0",
+        "'a' + 1",
+        "'a' * 'b'",
+        "None + 1",
+        "1 < 'a'",
+        "(1, 2)[2]",
+        "(1, 2)[0.5]",
+        "1 << -1",
+        "1.5 << 2",
+        "[1 for i in 3]",
+    ],
+)
 def test_what_python_refuses_is_refused(expression):
     refused(f"X: tl.constexpr = {expression}", None)
 
 
-@pytest.mark.parametrize("name", ["math.pi", "math.log2(8.0)", "math.inf", "math.sqrt(2.0)", "math.ceil(2.5)"])
+@pytest.mark.parametrize(
+    "name", ["math.pi", "math.log2(8.0)", "math.inf", "math.sqrt(2.0)", "math.ceil(2.5)"]
+)
 def test_the_module_math(name):
     import math
 
@@ -154,7 +229,9 @@ def test_plain_globals_are_refused():
 
 @pytest.mark.parametrize("value", [3, -1, 2.5, True, None, "text", (1, 2), tl.float16, 2**70])
 def test_constexpr_arguments_of_every_kind(value):
-    kernel = define("@triton.jit\ndef kernel(out, V: tl.constexpr, W: tl.constexpr):\n    tl.static_assert(V == W)\n    tl.store(out, 1)")["kernel"]
+    kernel = define(
+        "@triton.jit\ndef kernel(out, V: tl.constexpr, W: tl.constexpr):\n    tl.static_assert(V == W)\n    tl.store(out, 1)"
+    )["kernel"]
     out = np.zeros(1, np.int32)
     kernel[(1,)](out, value, W=value)
     assert out[0] == 1
@@ -224,7 +301,9 @@ def test_a_constexpr_condition_compiles_one_branch():
 
 
 @pytest.mark.parametrize("condition", ["1.5", "'a'", "(1,)", "tl.int32"])
-@pytest.mark.xfail(strict=True, reason="other constants than bool, int and None are taken as conditions")
+@pytest.mark.xfail(
+    strict=True, reason="other constants than bool, int and None are taken as conditions"
+)
 def test_conditions_are_bools_ints_or_none(condition):
     refused(f"N: tl.constexpr = {condition}\nif N:\n    pass", None)
 

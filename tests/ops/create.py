@@ -19,7 +19,9 @@ def test_arange(start, end):
     same(got, np.arange(start, end, dtype=np.int32))
 
 
-@pytest.mark.parametrize("call", ["tl.arange(start=0, end=8)", "tl.arange(0, end=N)", "tl.arange(0, 2 * M)"])
+@pytest.mark.parametrize(
+    "call", ["tl.arange(start=0, end=8)", "tl.arange(0, end=N)", "tl.arange(0, 2 * M)"]
+)
 def test_arange_takes_constexprs(call):
     got = tiles(f"N: tl.constexpr = 8\nM: tl.constexpr = 4\nr = {call}", r=("int32", (8,)))
     assert got.tolist() == list(range(8))
@@ -99,7 +101,10 @@ def test_full_takes_constexprs():
     ],
 )
 def test_literals_that_fill(literal, dtype, want):
-    same(value(f"tl.full((4,), {literal}, tl.{dtype})", dtype, (4,)), np.full(4, want, TYPES[dtype].storage))
+    same(
+        value(f"tl.full((4,), {literal}, tl.{dtype})", dtype, (4,)),
+        np.full(4, want, TYPES[dtype].storage),
+    )
 
 
 @pytest.mark.parametrize("dtype", SIGNED)

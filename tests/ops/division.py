@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ._common import SIZES, compiles, refused, same, tiles, value
-from ._numbers import FLOATS, INTS, TYPES, Typed, common, crossed, decode, encode, samples, wrap
+from ._numbers import INTS, TYPES, Typed, common, crossed, decode, encode, samples, wrap
 
 COVERS = ["fdiv", "div_rn", "fma", "umulhi", "cdiv"]
 
@@ -26,7 +26,8 @@ def quotients(a, b, n=48):
 
 @pytest.mark.parametrize("a, b", PAIRS)
 @pytest.mark.parametrize(
-    "arguments", ["x, y", "x=x, y=y", "x, y, ieee_rounding=True", "x, y, True", "x, y, approx=False"]
+    "arguments",
+    ["x, y", "x=x, y=y", "x, y, ieee_rounding=True", "x, y, True", "x, y, approx=False"],
 )
 def test_fdiv(arguments, a, b):
     name, inputs, want = quotients(a, b)
@@ -38,7 +39,9 @@ def test_fdiv_approximately():
     got = value("tl.fdiv(x, y, approx=True)", name, inputs=inputs)
     with np.errstate(all="ignore"):
         small = np.abs(got / want - 1) < 1e-5
-    assert (small | (got == want) | np.isnan(want) | (np.abs(want) < 1e-37) | (np.abs(want) > 1e37)).all()
+    assert (
+        small | (got == want) | np.isnan(want) | (np.abs(want) < 1e-37) | (np.abs(want) > 1e37)
+    ).all()
 
 
 @pytest.mark.parametrize("arguments", ["x, y", "x=x, y=y"])
@@ -96,7 +99,9 @@ def fused(x, y, z):
 ROUNDS_TWICE = pytest.mark.xfail(strict=True, reason="the sum is rounded to float32 and then again")
 
 
-@pytest.mark.parametrize("name", ["float16", pytest.param("bfloat16", marks=ROUNDS_TWICE), "float32"])
+@pytest.mark.parametrize(
+    "name", ["float16", pytest.param("bfloat16", marks=ROUNDS_TWICE), "float32"]
+)
 def test_fma_rounds_once(name):
     x, y = crossed(name, name, 40)
     z = np.resize(samples(name, 301, seed=9), x.shape)
@@ -110,7 +115,9 @@ def test_fma_of_float64():
     x = np.array([1 + 2.0**-30, 3.0, 1e200], np.float64)
     z = np.array([-(1 + 2.0**-29), 0.25, -np.inf])
     F = fractions.Fraction
-    want = [float(F(a) * F(a) + F(b)) if np.isfinite(b) else b for a, b in zip(x.tolist(), z.tolist())]
+    want = [
+        float(F(a) * F(a) + F(b)) if np.isfinite(b) else b for a, b in zip(x.tolist(), z.tolist())
+    ]
     assert value("tl.fma(x, y=x, z=z)", "float64", (3,), {"x": x, "z": z}).tolist() == want
 
 
@@ -168,7 +175,9 @@ def test_cdiv(name):
     x, y = crossed(name, name, 24)
     x, y = x[y != 0], y[y != 0]
     top = wrap(name, x.astype(object) + (y.astype(object) - 1)).astype(object)
-    want = [abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in zip(top, y.astype(object))]
+    want = [
+        abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in zip(top, y.astype(object))
+    ]
     keep = np.array([not (a == TYPES[name].low and b == -1) for a, b in zip(top, y.astype(object))])
     for call in ("tl.cdiv(x, y)", "x.cdiv(y)", "tl.cdiv(x=x, div=y)", "x.cdiv(div=y)"):
         same(value(call, name, inputs={"x": x, "y": y})[keep], wrap(name, want)[keep])

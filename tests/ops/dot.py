@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ._common import compiles, refused, same, tiles, value
-from ._numbers import ALL, FP8, TYPES, Typed, array, decode, encode
+from ._numbers import ALL, FP8, TYPES, Typed, array, decode
 
 COVERS = ["dot"]
 
@@ -20,7 +20,9 @@ def small(name, shape, seed=0):
     """Integers so small that every sum of products is exact."""
     rng = np.random.default_rng(seed)
     top = 2 if TYPES[name].is_fp8 else 4
-    return array(name, rng.integers(-top, top, shape, endpoint=True) / (2 if name == "float8e4b15" else 1))
+    return array(
+        name, rng.integers(-top, top, shape, endpoint=True) / (2 if name == "float8e4b15" else 1)
+    )
 
 
 def operands(name, m, n, k, batch=()):
@@ -29,7 +31,15 @@ def operands(name, m, n, k, batch=()):
     return {"a": Typed(name, a), "b": Typed(name, b)}, want
 
 
-SIZES = [(16, 16, 16), (32, 16, 64), (1, 16, 32), (16, 1, 32), (1, 1, 32), (64, 64, 32), (2, 4, 128)]
+SIZES = [
+    (16, 16, 16),
+    (32, 16, 64),
+    (1, 16, 32),
+    (16, 1, 32),
+    (1, 1, 32),
+    (64, 64, 32),
+    (2, 4, 128),
+]
 
 
 @pytest.mark.parametrize("name", ["int8", *FLOATS, *FP8])
@@ -57,7 +67,16 @@ def test_any_two_kinds_of_fp8(a, b):
 
 
 @pytest.mark.parametrize("name", ["int8", *FLOATS, "float8e5", "float8e4nv"])
-@pytest.mark.parametrize("call", ["tl.dot(a, b, c)", "tl.dot(a, b, acc=c)", "tl.dot(input=a, other=b, acc=c)", "tl.dot(a, b) + c", "c + tl.dot(a, b)"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tl.dot(a, b, c)",
+        "tl.dot(a, b, acc=c)",
+        "tl.dot(input=a, other=b, acc=c)",
+        "tl.dot(a, b) + c",
+        "c + tl.dot(a, b)",
+    ],
+)
 def test_accumulators(call, name):
     inputs, want = operands(name, 16, 16, 32)
     out = result_of(name)
@@ -80,7 +99,9 @@ OUT = [
 @pytest.mark.parametrize("name, arguments, out", OUT)
 def test_result_types(name, arguments, out):
     inputs, want = operands(name, 16, 16, 32)
-    same(value(f"tl.dot(a, b, {arguments})", out, (16, 16), inputs), want.astype(TYPES[out].storage))
+    same(
+        value(f"tl.dot(a, b, {arguments})", out, (16, 16), inputs), want.astype(TYPES[out].storage)
+    )
 
 
 PRECISIONS = ["tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"]
@@ -90,17 +111,28 @@ PRECISIONS = ["tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"]
 @pytest.mark.parametrize(
     "arguments",
     [f"input_precision={p!r}" for p in PRECISIONS]
-    + ["input_precision=None", "allow_tf32=True", "allow_tf32=False", "max_num_imprecise_acc=32", "allow_tf32=None"],
+    + [
+        "input_precision=None",
+        "allow_tf32=True",
+        "allow_tf32=False",
+        "max_num_imprecise_acc=32",
+        "allow_tf32=None",
+    ],
 )
 def test_words_that_change_no_exact_product(arguments, name):
     inputs, want = operands(name, 16, 16, 32)
     out = result_of(name)
-    same(value(f"tl.dot(a, b, {arguments})", out, (16, 16), inputs), want.astype(TYPES[out].storage))
+    same(
+        value(f"tl.dot(a, b, {arguments})", out, (16, 16), inputs), want.astype(TYPES[out].storage)
+    )
 
 
 def random(m, n, k):
     rng = np.random.default_rng(5)
-    return {"a": rng.standard_normal((m, k)).astype(np.float32), "b": rng.standard_normal((k, n)).astype(np.float32)}
+    return {
+        "a": rng.standard_normal((m, k)).astype(np.float32),
+        "b": rng.standard_normal((k, n)).astype(np.float32),
+    }
 
 
 @pytest.mark.parametrize("arguments", ["input_precision='ieee'", "allow_tf32=False"])
@@ -127,7 +159,9 @@ def test_float16_products_are_summed_in_float32():
     b = np.full((64, 16), 2.0**-11, np.float16)
     b[0] = 2048
     want = 2048 + 63 * 2.0**-11
-    np.testing.assert_allclose(value("tl.dot(a, b)", "float32", (16, 16), {"a": a, "b": b}), want, rtol=1e-6)
+    np.testing.assert_allclose(
+        value("tl.dot(a, b)", "float32", (16, 16), {"a": a, "b": b}), want, rtol=1e-6
+    )
 
 
 def test_a_nan_and_an_infinity_pass():
@@ -179,12 +213,33 @@ TILE = "[16, 32]"
 
 @pytest.mark.parametrize("name", [n for n in ALL if n not in ("int8", *FLOATS, *FP8)])
 def test_types_that_are_refused(name):
-    refused("tl.dot(a, b)", "type-mismatch", "is not defined between", a=f"{name}[16, 32]", b=f"{name}[32, 16]")
+    refused(
+        "tl.dot(a, b)",
+        "type-mismatch",
+        "is not defined between",
+        a=f"{name}[16, 32]",
+        b=f"{name}[32, 16]",
+    )
 
 
-@pytest.mark.parametrize("a, b", [("float16", "bfloat16"), ("float16", "float32"), ("int8", "float16"), ("float8e5", "float16"), ("float32", "float64")])
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        ("float16", "bfloat16"),
+        ("float16", "float32"),
+        ("int8", "float16"),
+        ("float8e5", "float16"),
+        ("float32", "float64"),
+    ],
+)
 def test_mixed_types_are_refused(a, b):
-    refused("tl.dot(a, b)", "type-mismatch", "is not defined between", a=f"{a}[16, 32]", b=f"{b}[32, 16]")
+    refused(
+        "tl.dot(a, b)",
+        "type-mismatch",
+        "is not defined between",
+        a=f"{a}[16, 32]",
+        b=f"{b}[32, 16]",
+    )
 
 
 @pytest.mark.parametrize(
@@ -228,4 +283,8 @@ def test_words_that_are_refused(arguments, message):
 
 def test_result_types_are_seen_by_the_kernel():
     for name in ("int8", *FLOATS, *FP8):
-        compiles(f"tl.static_assert(tl.dot(a, b).dtype == tl.{result_of(name)})", a=f"{name}[16, 32]", b=f"{name}[32, 16]")
+        compiles(
+            f"tl.static_assert(tl.dot(a, b).dtype == tl.{result_of(name)})",
+            a=f"{name}[16, 32]",
+            b=f"{name}[32, 16]",
+        )

@@ -94,7 +94,10 @@ BIAS = {"float32": 127, "float64": 1023}
 
 def attributes(name):
     t = TYPES[name]
-    yield "name", repr(t.short if t.kind != "bool" and t.is_float else {"int1": "int1"}.get(name, name))
+    yield (
+        "name",
+        repr(t.short if t.kind != "bool" and t.is_float else {"int1": "int1"}.get(name, name)),
+    )
     yield "primitive_bitwidth", t.bits
     yield "itemsize", t.storage.itemsize
     yield "scalar", f"tl.{name}"
@@ -138,7 +141,19 @@ def test_attributes_on_the_host(name):
             assert eval(f"tl.{name}.{attribute}", {"tl": tl}) == want, attribute
 
 
-@pytest.mark.parametrize("name, want", [("float32", "fp32"), ("float16", "fp16"), ("bfloat16", "bf16"), ("float8e5", "fp8e5"), ("float8e4nv", "fp8e4nv"), ("int32", "int32"), ("uint8", "uint8"), ("int1", "int1")])
+@pytest.mark.parametrize(
+    "name, want",
+    [
+        ("float32", "fp32"),
+        ("float16", "fp16"),
+        ("bfloat16", "bf16"),
+        ("float8e5", "fp8e5"),
+        ("float8e4nv", "fp8e4nv"),
+        ("int32", "int32"),
+        ("uint8", "uint8"),
+        ("int1", "int1"),
+    ],
+)
 def test_names_are_those_of_triton(name, want):
     assert getattr(tl, name).name == str(getattr(tl, name)) == want
 
@@ -183,7 +198,14 @@ def test_dtypes_choose_code():
                 tl.store(out, 3 + x.dtype.element_ty.primitive_bitwidth)
         """
     )["kernel"]
-    for name, want in (("float16", 1), ("float64", 1), ("uint8", 2), ("int1", 2), ("int16", 19), ("int64", 67)):
+    for name, want in (
+        ("float16", 1),
+        ("float64", 1),
+        ("uint8", 2),
+        ("int1", 2),
+        ("int16", 19),
+        ("int64", 67),
+    ):
         out = np.zeros(1, np.int32)
         kernel[(1,)](out, np.zeros(1, TYPES[name].storage))
         assert out[0] == want

@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 
 from ._common import SIZES, compiles, refused, same, value
-from ._numbers import ALL, FLOATS, FP8, INTS, TYPES, Typed, common, crossed, decode, encode, samples, typed, wrap
+from ._numbers import (
+    FLOATS,
+    FP8,
+    INTS,
+    TYPES,
+    Typed,
+    common,
+    crossed,
+    decode,
+    encode,
+    samples,
+    wrap,
+)
 
 COVERS = ["maximum", "minimum", "clamp", "PropagateNan.NONE", "PropagateNan.ALL"]
 
@@ -47,7 +59,9 @@ def test_floats_and_nan(policy, name, function):
     x, y = crossed(name, name, 48)
     f = NAMES[function]["all" in policy.lower()]
     want = encode(name, f(decode(name, x), decode(name, y)))
-    got = value(f"tl.{function}(x, y{policy})", name, inputs={"x": Typed(name, x), "y": Typed(name, y)})
+    got = value(
+        f"tl.{function}(x, y{policy})", name, inputs={"x": Typed(name, x), "y": Typed(name, y)}
+    )
     values = decode(name, got)
     # Values, not images: -0 and 0 are as good as one another, and e5 has infinities to keep.
     expect = f(decode(name, x), decode(name, y))
@@ -57,7 +71,13 @@ def test_floats_and_nan(policy, name, function):
 
 @pytest.mark.parametrize("function", NAMES)
 def test_promotion(function):
-    for a, b in [("float16", "bfloat16"), ("bfloat16", "bfloat16"), ("bfloat16", "int32"), ("float16", "int64"), ("float32", "float64")]:
+    for a, b in [
+        ("float16", "bfloat16"),
+        ("bfloat16", "bfloat16"),
+        ("bfloat16", "int32"),
+        ("float16", "int64"),
+        ("float32", "float64"),
+    ]:
         compiles(f"tl.static_assert(tl.{function}(x, y).dtype == tl.{common(a, b)})", x=a, y=b)
     compiles(f"tl.static_assert(tl.{function}(x, 0.0).dtype == tl.float16)", x="float16")
     compiles(f"tl.static_assert(tl.{function}(0, x).dtype == tl.bfloat16)", x="bfloat16")
@@ -87,7 +107,10 @@ def test_clamp_of_integers(name):
     inputs = {"x": x, "lo": lo, "hi": hi}
     same(value("tl.clamp(x, lo, hi)", name, inputs=inputs), np.clip(x, lo, hi))
     same(value("tl.clamp(x, min=lo, max=hi)", name, inputs=inputs), np.clip(x, lo, hi))
-    same(value("tl.clamp(x, 1, 5)", name, inputs=inputs), np.clip(x, t.storage.type(1), t.storage.type(5)))
+    same(
+        value("tl.clamp(x, 1, 5)", name, inputs=inputs),
+        np.clip(x, t.storage.type(1), t.storage.type(5)),
+    )
 
 
 @pytest.mark.parametrize("name", FLOATS)
@@ -102,9 +125,7 @@ def test_clamp_of_floats(name):
 
 
 @pytest.mark.parametrize("name", FLOATS)
-@pytest.mark.parametrize(
-    "policy", ["'all'", pytest.param("tl.PropagateNan.ALL", marks=NO_POLICY)]
-)
+@pytest.mark.parametrize("policy", ["'all'", pytest.param("tl.PropagateNan.ALL", marks=NO_POLICY)])
 def test_clamp_that_propagates_nan(policy, name):
     x = samples(name, 256)
     want = encode(name, np.minimum(np.maximum(decode(name, x), -1.5), 2.0))

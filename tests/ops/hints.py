@@ -14,7 +14,17 @@ HINTS = ["multiple_of", "max_contiguous", "max_constancy"]
 @pytest.mark.parametrize("hint", HINTS)
 @pytest.mark.parametrize(
     "shape, values",
-    [((8,), "8"), ((8,), "(8,)"), ((8,), "[4]"), ((4, 8), "(4, 8)"), ((4, 8), "[1, 8]"), ((2, 2, 2), "(1, 1, 2)"), ((), "16"), ((8,), "A"), ((8,), "(A,)")],
+    [
+        ((8,), "8"),
+        ((8,), "(8,)"),
+        ((8,), "[4]"),
+        ((4, 8), "(4, 8)"),
+        ((4, 8), "[1, 8]"),
+        ((2, 2, 2), "(1, 1, 2)"),
+        ((), "16"),
+        ((8,), "A"),
+        ((8,), "(A,)"),
+    ],
 )
 def test_the_value_is_returned(shape, values, hint):
     # True promises: of multiples, of runs, and of constancy of length 1 and 2.
@@ -22,7 +32,11 @@ def test_the_value_is_returned(shape, values, hint):
     if hint == "max_contiguous":
         values = values.replace("16", "1").replace("8", "1").replace("4", "1").replace("2", "1")
     for call in (f"tl.{hint}(x, {values})", f"tl.{hint}(input=x, values={values})"):
-        got = tiles(f"A: tl.constexpr = {'1' if hint == 'max_contiguous' else '2'}\nr = {call}", {"x": x}, r=("int32", shape))
+        got = tiles(
+            f"A: tl.constexpr = {'1' if hint == 'max_contiguous' else '2'}\nr = {call}",
+            {"x": x},
+            r=("int32", shape),
+        )
         same(got, x)
 
 
@@ -30,7 +44,9 @@ def test_the_value_is_returned(shape, values, hint):
 def test_every_type(name):
     x = samples(name, 8)
     for hint in HINTS:
-        assert value(f"tl.{hint}(x, 1)", name, inputs={"x": Typed(name, x)}).tobytes() == x.tobytes()
+        assert (
+            value(f"tl.{hint}(x, 1)", name, inputs={"x": Typed(name, x)}).tobytes() == x.tobytes()
+        )
 
 
 @pytest.mark.parametrize("hint", HINTS)
@@ -57,10 +73,19 @@ def test_values_that_are_refused(hint, values):
     refused(f"tl.{hint}(x)", "bad-call", x="int32")
 
 
-@pytest.mark.parametrize("condition", ["n > 0", "n % 2 == 1", "x >= 0", "True", "n == 7", "x[:, None] >= 0", "n"])
+@pytest.mark.parametrize(
+    "condition", ["n > 0", "n % 2 == 1", "x >= 0", "True", "n == 7", "x[:, None] >= 0", "n"]
+)
 def test_assumptions_that_hold(condition):
     x = np.arange(8, dtype=np.int32)
-    same(tiles(f"tl.assume({condition})\ntl.assume(cond={condition})\nr = x * n", {"x": x, "n": 7}, r=("int32", (8,))), x * 7)
+    same(
+        tiles(
+            f"tl.assume({condition})\ntl.assume(cond={condition})\nr = x * n",
+            {"x": x, "n": 7},
+            r=("int32", (8,)),
+        ),
+        x * 7,
+    )
 
 
 def test_assume_wants_a_condition():

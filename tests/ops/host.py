@@ -9,7 +9,18 @@ from ._common import compiles, refused, tiles
 
 COVERS = ["triton.cdiv", "triton.next_power_of_2"]
 
-PAIRS = [(0, 4), (1, 4), (4, 4), (5, 4), (1021, 64), (7, 1), (2**40 + 1, 2**20), (-7, 2), (-8, 4), (10**30, 10**15)]
+PAIRS = [
+    (0, 4),
+    (1, 4),
+    (4, 4),
+    (5, 4),
+    (1021, 64),
+    (7, 1),
+    (2**40 + 1, 2**20),
+    (-7, 2),
+    (-8, 4),
+    (10**30, 10**15),
+]
 
 
 @pytest.mark.parametrize("x, y", PAIRS)
@@ -42,7 +53,9 @@ def test_an_argument_that_is_one_is_known():
     assert tiles("r = tl.to_tensor(triton.cdiv(n, 4))", {"n": 1}, r="int32") == 1
 
 
-@pytest.mark.parametrize("call", ["triton.cdiv(n, 4)", "triton.cdiv(4, n)", "triton.next_power_of_2(n)"])
+@pytest.mark.parametrize(
+    "call", ["triton.cdiv(n, 4)", "triton.cdiv(4, n)", "triton.next_power_of_2(n)"]
+)
 def test_run_time_values_are_refused(call):
     refused(call, "not-constexpr", n=7)
 

@@ -37,7 +37,9 @@ def test_interleave(shape):
 
 
 @pytest.mark.parametrize("function", ["join", "interleave"])
-@pytest.mark.parametrize("a, b", [((), (4,)), ((4, 1), (2,)), ((1, 2), (4, 1)), ((2, 1, 1), (4, 2))])
+@pytest.mark.parametrize(
+    "a, b", [((), (4,)), ((4, 1), (2,)), ((1, 2), (4, 1)), ((2, 1, 1), (4, 2))]
+)
 def test_shapes_broadcast(a, b, function):
     x, y = numbered(a), numbered(b, 100)
     want = np.stack(np.broadcast_arrays(x, y), -1)
@@ -46,15 +48,27 @@ def test_shapes_broadcast(a, b, function):
     same(value(f"tl.{function}(x, y)", "int32", want.shape, {"x": x, "y": y}), want)
 
 
-@pytest.mark.parametrize("shape, dims", [((1,), [0]), ((8,), [0, -1]), ((4, 2), [0, 1, -1, -2]), ((2, 1, 4), [0, 1, 2, -2])])
+@pytest.mark.parametrize(
+    "shape, dims",
+    [((1,), [0]), ((8,), [0, -1]), ((4, 2), [0, 1, -1, -2]), ((2, 1, 4), [0, 1, 2, -2])],
+)
 def test_cat(shape, dims):
     x, y = numbered(shape), numbered(shape, 100)
     for dim in dims:
         want = np.concatenate([x, y], dim)
-        for call in (f"tl.cat(x, y, dim={dim})", f"tl.cat(x, y, False, {dim})", f"tl.cat(input=x, other=y, dim={dim})"):
+        for call in (
+            f"tl.cat(x, y, dim={dim})",
+            f"tl.cat(x, y, False, {dim})",
+            f"tl.cat(input=x, other=y, dim={dim})",
+        ):
             same(value(call, "int32", want.shape, {"x": x, "y": y}), want)
-    same(value("tl.cat(x, y)", "int32", (2 * shape[0], *shape[1:]), {"x": x, "y": y}), np.concatenate([x, y]))
-    got = value("tl.cat(x, y, can_reorder=True)", "int32", (2 * shape[0], *shape[1:]), {"x": x, "y": y})
+    same(
+        value("tl.cat(x, y)", "int32", (2 * shape[0], *shape[1:]), {"x": x, "y": y}),
+        np.concatenate([x, y]),
+    )
+    got = value(
+        "tl.cat(x, y, can_reorder=True)", "int32", (2 * shape[0], *shape[1:]), {"x": x, "y": y}
+    )
     assert sorted(got.ravel()) == sorted([*x.ravel(), *y.ravel()])
 
 
@@ -69,7 +83,9 @@ def test_every_type(name):
         ("tl.cat(x, y)", np.concatenate([x, y])),
         ("tl.split(tl.join(x, y))[1]", y),
     ]:
-        assert value(call, name, want.shape, inputs).tobytes() == np.ascontiguousarray(want).tobytes()
+        assert (
+            value(call, name, want.shape, inputs).tobytes() == np.ascontiguousarray(want).tobytes()
+        )
 
 
 @pytest.mark.parametrize("function", ["join", "interleave", "cat"])

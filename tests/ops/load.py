@@ -23,7 +23,9 @@ def test_every_type_keeps_its_bits(name):
     x = samples(name, 256)
     got = loaded("p + tl.arange(0, 256)", name, (256,), p=Typed(name, x))
     assert got.tobytes() == x.tobytes()
-    got = loaded("p + tl.arange(0, 256), mask=tl.arange(0, 256) < 100", name, (256,), p=Typed(name, x))
+    got = loaded(
+        "p + tl.arange(0, 256), mask=tl.arange(0, 256) < 100", name, (256,), p=Typed(name, x)
+    )
     assert got[:100].tobytes() == x[:100].tobytes()
     # What a masked lane without `other` reads is 0, as on a GPU.
     assert got[100:].tobytes() == bytes(156 * x.itemsize)
@@ -52,7 +54,9 @@ def test_bytes_of_bools_are_true_unless_zero():
 @pytest.mark.parametrize("shape", [(1,), (8,), (4, 2), (2, 1, 4), (2, 2, 2, 2)])
 def test_ranks(shape):
     n = int(np.prod(shape))
-    got = loaded(f"p + tl.arange(0, {n}).reshape{shape}", shape=shape, p=np.arange(n, dtype=np.int32))
+    got = loaded(
+        f"p + tl.arange(0, {n}).reshape{shape}", shape=shape, p=np.arange(n, dtype=np.int32)
+    )
     same(got, np.arange(n, dtype=np.int32).reshape(shape))
 
 
@@ -71,7 +75,13 @@ def test_scalars():
 def test_odd_sizes(n):
     x = samples("int64", n)
     block = triton.next_power_of_2(n)
-    got = loaded(f"p + tl.arange(0, {block}), mask=tl.arange(0, {block}) < n, other=-7", "int64", (block,), p=x, n=n)
+    got = loaded(
+        f"p + tl.arange(0, {block}), mask=tl.arange(0, {block}) < n, other=-7",
+        "int64",
+        (block,),
+        p=x,
+        n=n,
+    )
     same(got[:n], x)
     assert (got[n:] == -7).all()
 
@@ -170,10 +180,19 @@ def test_a_load_broadcasts_its_pointers_up_to_the_mask():
     row = "p + tl.arange(0, 4)[None, :]"
     mask = "(tl.arange(0, 2) == 0)[:, None]"
     assert loaded(f"{row}, mask={mask}", shape=(2, 4)).tolist() == [[1, 2, 3, 4], [0] * 4]
-    assert loaded(f"{row}, mask={mask}, other=-1", shape=(2, 4)).tolist() == [[1, 2, 3, 4], [-1] * 4]
+    assert loaded(f"{row}, mask={mask}, other=-1", shape=(2, 4)).tolist() == [
+        [1, 2, 3, 4],
+        [-1] * 4,
+    ]
     other = "tl.arange(0, 2)[:, None] - 9"
-    assert loaded(f"{row}, mask=False, other={other}", shape=(2, 4)).tolist() == [[-9] * 4, [-8] * 4]
-    assert loaded(f"p + tl.arange(0, 4), mask={mask}", shape=(2, 4)).tolist() == [[1, 2, 3, 4], [0] * 4]
+    assert loaded(f"{row}, mask=False, other={other}", shape=(2, 4)).tolist() == [
+        [-9] * 4,
+        [-8] * 4,
+    ]
+    assert loaded(f"p + tl.arange(0, 4), mask={mask}", shape=(2, 4)).tolist() == [
+        [1, 2, 3, 4],
+        [0] * 4,
+    ]
 
 
 # ---- refusals -------------------------------------------------------------------------------------
@@ -201,7 +220,14 @@ def test_loads_that_are_refused(arguments, id, message):
 
 @pytest.mark.parametrize("name", [*INTS, "float32"])
 def test_masks_of_other_types_are_refused(name):
-    refused(f"tl.load(p + {I}, mask=m)", "type-mismatch", "must be boolean (int1)", p="int32", m=name, pointers="p")
+    refused(
+        f"tl.load(p + {I}, mask=m)",
+        "type-mismatch",
+        "must be boolean (int1)",
+        p="int32",
+        m=name,
+        pointers="p",
+    )
 
 
 # ---- hints ----------------------------------------------------------------------------------------

@@ -37,13 +37,23 @@ def test_constant_bounds(function, bounds):
 @pytest.mark.parametrize("function", ["range", "tl.range"])
 def test_run_time_bounds(function, bounds):
     bounds = eval(bounds)
-    start, stop, step = (bounds if len(bounds) > 1 else (0, *bounds)) + (1,) * (3 - max(len(bounds), 2))
+    start, stop, step = (bounds if len(bounds) > 1 else (0, *bounds)) + (1,) * (
+        3 - max(len(bounds), 2)
+    )
     want = expect(range(*bounds))
     assert digits(f"{function}(a, b, {step})", {"a": start, "b": stop}) == want
     if step > 0:
         assert digits(f"{function}(a, b, c)", {"a": start, "b": stop, "c": step}) == want
     if start == 0 and step == 1:
         assert digits(f"{function}(b)", {"b": stop}) == want
+
+
+@pytest.mark.parametrize("function", ["tl.range", "tl.static_range"])
+@pytest.mark.parametrize(
+    "arguments", ["arg1=2, arg2=8, step=2", "2, 8, step=2", "2, arg2=8, step=2"]
+)
+def test_keywords(arguments, function):
+    assert digits(f"{function}({arguments})") == expect(range(2, 8, 2))
 
 
 @pytest.mark.parametrize(
@@ -166,10 +176,16 @@ def test_a_static_index_is_a_constexpr():
         ("while n > 30:\n    a = n\nb = a", "undefined-name"),
         ("s = 0\nfor i in range(3):\n    s += 1.5", "loop-type-change"),
         ("s = None\nfor i in range(3):\n    s = i", None),
-        ("s = tl.zeros((4,), tl.int32)\nfor i in range(3):\n    s = tl.zeros((8,), tl.int32)", "loop-type-change"),
+        (
+            "s = tl.zeros((4,), tl.int32)\nfor i in range(3):\n    s = tl.zeros((8,), tl.int32)",
+            "loop-type-change",
+        ),
         ("s = n\nwhile s > 0:\n    s = s.to(tl.int64)", "loop-type-change"),
         ("s = (1, 2)\nfor i in range(3):\n    s = (1, 2, 3)", None),
-        ("s = tl.zeros((8,), tl.float32)\nfor i in range(3):\n    s = s.to(tl.float16)", "loop-type-change"),
+        (
+            "s = tl.zeros((8,), tl.float32)\nfor i in range(3):\n    s = s.to(tl.float16)",
+            "loop-type-change",
+        ),
     ],
 )
 def test_loops_that_are_refused(body, id):
@@ -185,11 +201,14 @@ def test_an_argument_that_is_one_changes_the_type_of_a_carried_variable():
 # ---- while ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("condition", ["{}", "tl.condition({})", "tl.condition({}, disable_licm=True)", "tl.condition(arg1={})"])
+@pytest.mark.parametrize(
+    "condition",
+    ["{}", "tl.condition({})", "tl.condition({}, disable_licm=True)", "tl.condition(arg1={})"],
+)
 def test_while(condition):
     body = f"""
         n, r = n, 0
-        while {condition.format('n != 1')}:
+        while {condition.format("n != 1")}:
             n = n // 2 if n % 2 == 0 else 3 * n + 1
             r += 1
     """
@@ -200,7 +219,9 @@ def test_while(condition):
         assert tiles(body, {"n": n}, r="int32") == steps
 
 
-@pytest.mark.parametrize("condition", ["(n > 0) & (r < 3)", "n > 0 and r < 3", "not (n <= 0 or r >= 3)", "n * (r < 3)"])
+@pytest.mark.parametrize(
+    "condition", ["(n > 0) & (r < 3)", "n > 0 and r < 3", "not (n <= 0 or r >= 3)", "n * (r < 3)"]
+)
 def test_conditions(condition):
     body = f"r = 0\nm = n + 0\nwhile {condition.replace('n', 'm') if 'not' not in condition and 'and' not in condition else condition.replace('n >', 'm >').replace('n <', 'm <')}:\n    r += 1\n    m -= 1"
     for n, want in ((0, 0), (2, 2), (9, 3)):

@@ -20,7 +20,11 @@ def promoted(name):
 
 
 def numeric(name, x):
-    return decode(name, x) if TYPES[name].is_float else x.astype(np.int64 if TYPES[name].bits < 64 else x.dtype)
+    return (
+        decode(name, x)
+        if TYPES[name].is_float
+        else x.astype(np.int64 if TYPES[name].bits < 64 else x.dtype)
+    )
 
 
 @pytest.mark.parametrize("function", BOTH)
@@ -29,16 +33,26 @@ def numeric(name, x):
 def test_axes(keep, shape, axis, numpy_axis, function):
     x = np.random.default_rng(2).permutation(int(np.prod(shape))).astype(np.int32).reshape(shape)
     want = np.asarray(BOTH[function][0].reduce(x, axis=numpy_axis, keepdims=keep), np.int32)
-    calls = [f"tl.{function}(x, {axis}, keep_dims={keep})", f"x.{function}(axis={axis}, keep_dims={keep})"]
+    calls = [
+        f"tl.{function}(x, {axis}, keep_dims={keep})",
+        f"x.{function}(axis={axis}, keep_dims={keep})",
+    ]
     if not keep:
-        calls += [f"tl.{function}(x, {axis})", f"tl.{function}(input=x, axis={axis}, return_indices=False)"]
+        calls += [
+            f"tl.{function}(x, {axis})",
+            f"tl.{function}(input=x, axis={axis}, return_indices=False)",
+        ]
         calls += [f"tl.{function}(x)", f"x.{function}()"] * (numpy_axis is None)
     for call in calls:
         same(value(call, "int32", want.shape, {"x": x}), want)
     if numpy_axis is None:
         return
     at = np.asarray(BOTH[function][1](x, axis=numpy_axis, keepdims=keep), np.int32)
-    for call in (f"tl.arg{function}(x, {axis}, keep_dims={keep})", f"x.arg{function}({axis}, True, {keep})", f"tl.arg{function}(input=x, axis={axis}, tie_break_left=False, keep_dims={keep})"):
+    for call in (
+        f"tl.arg{function}(x, {axis}, keep_dims={keep})",
+        f"x.arg{function}({axis}, True, {keep})",
+        f"tl.arg{function}(input=x, axis={axis}, tie_break_left=False, keep_dims={keep})",
+    ):
         same(value(call, "int32", at.shape, {"x": x}), at)
     call = f"v, i = tl.{function}(x, {axis}, return_indices=True, keep_dims={keep})"
     v, i = tiles(call, {"x": x}, v=("int32", want.shape), i=("int32", at.shape))
@@ -59,7 +73,11 @@ def test_every_type(name, function):
     x = x[~np.isnan(numbers)] if TYPES[name].is_float else x
     numbers = numeric(name, x)
     first = int(BOTH[function][1](numbers))
-    pad = {"x": "-float('inf')" if function == "max" else "float('inf')"} if TYPES[name].is_float else {}
+    pad = (
+        {"x": "-float('inf')" if function == "max" else "float('inf')"}
+        if TYPES[name].is_float
+        else {}
+    )
     if TYPES[name].is_fp8 or len(x) != 256:
         keep = 1 << (len(x).bit_length() - 1)
         x, numbers, pad = x[:keep], numbers[:keep], {}
@@ -76,10 +94,18 @@ def test_ties_go_to_the_left(name, function):
     x = array(name, [0, 1, 0, 1, 1, 0, 1, 0])
     first = 1 if function == "max" else 0
     inputs = {"x": x}
-    for call in (f"tl.arg{function}(x, 0)", f"tl.arg{function}(x, axis=0, tie_break_left=True)", f"tl.{function}(x, 0, True)[1]", f"tl.{function}(x, 0, True, True)[1]"):
+    for call in (
+        f"tl.arg{function}(x, 0)",
+        f"tl.arg{function}(x, axis=0, tie_break_left=True)",
+        f"tl.{function}(x, 0, True)[1]",
+        f"tl.{function}(x, 0, True, True)[1]",
+    ):
         assert value(call, "int32", (), inputs) == first
     # Otherwise any of them will do.
-    for call in (f"tl.arg{function}(x, 0, tie_break_left=False)", f"tl.{function}(x, 0, return_indices=True, return_indices_tie_break_left=False)[1]"):
+    for call in (
+        f"tl.arg{function}(x, 0, tie_break_left=False)",
+        f"tl.{function}(x, 0, return_indices=True, return_indices_tie_break_left=False)[1]",
+    ):
         assert x[value(call, "int32", (), inputs)] == x[first]
 
 
@@ -116,7 +142,10 @@ def test_odd_sizes(n, function):
     pad = {"x": "-float('inf')" if function == "max" else "float('inf')"}
     f, at = BOTH[function]
     same(value(f"tl.{function}(x, 1)", "float32", (2,), {"x": x}, other=pad), f.reduce(x, 1))
-    same(value(f"tl.arg{function}(x, 1)", "int32", (2,), {"x": x}, other=pad), at(x, 1).astype(np.int32))
+    same(
+        value(f"tl.arg{function}(x, 1)", "int32", (2,), {"x": x}, other=pad),
+        at(x, 1).astype(np.int32),
+    )
     same(value(f"tl.{function}(x, 0)", "float32", (n,), {"x": x}, other=pad), f.reduce(x, 0))
 
 
@@ -124,7 +153,10 @@ def test_views():
     x = np.random.default_rng(4).permutation(64).reshape(8, 8)
     for view in (x.T, x[::-1, ::2], x[4:, :2]):
         same(value("tl.max(x, 1)", "int64", view.shape[:1], {"x": view}), view.max(1))
-        same(value("tl.argmin(x, 0)", "int32", view.shape[1:], {"x": view}), view.argmin(0).astype(np.int32))
+        same(
+            value("tl.argmin(x, 0)", "int32", view.shape[1:], {"x": view}),
+            view.argmin(0).astype(np.int32),
+        )
 
 
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])

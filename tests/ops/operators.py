@@ -51,7 +51,8 @@ def defined_between(symbol, a, b):
 def test_the_type_of_every_pair(a, symbol):
     good = [b for b in ALL if defined_between(symbol, a, b)]
     lines = [
-        f"tl.static_assert((x {symbol} {b}).dtype == tl.{promoted(symbol, a, b)}, '{b}')" for b in good
+        f"tl.static_assert((x {symbol} {b}).dtype == tl.{promoted(symbol, a, b)}, '{b}')"
+        for b in good
     ]
     compiles(*lines, x=a, **{b: b for b in good})
     for b in sorted(set(ALL) - set(good)):
@@ -61,7 +62,11 @@ def test_the_type_of_every_pair(a, symbol):
 @pytest.mark.parametrize("a", ALL)
 def test_the_type_of_comparisons_is_int1(a):
     good = [b for b in ALL if common(a, b)]
-    compiles(*[f"tl.static_assert((x < {b}).dtype == tl.int1)" for b in good], x=a, **{b: b for b in good})
+    compiles(
+        *[f"tl.static_assert((x < {b}).dtype == tl.int1)" for b in good],
+        x=a,
+        **{b: b for b in good},
+    )
     for b in sorted(set(ALL) - set(good)):
         refused("x == y", "type-mismatch", x=a, y=b)
 
@@ -121,7 +126,12 @@ def test_an_argument_that_is_one_is_a_literal():
 
 def test_an_argument_that_is_one_divides_as_in_python():
     for n, quotient, remainder in ((1, -3, 1), (3, -1, -1)):
-        q, r = tiles("q = tl.to_tensor((n - 6) // 2)\nr = tl.to_tensor((n - 6) % 2)", {"n": n}, q="int32", r="int32")
+        q, r = tiles(
+            "q = tl.to_tensor((n - 6) // 2)\nr = tl.to_tensor((n - 6) % 2)",
+            {"n": n},
+            q="int32",
+            r="int32",
+        )
         assert (q, r) == (quotient, remainder)
 
 
@@ -149,7 +159,9 @@ def test_the_ends_of_the_range_are_literals(name):
 def test_float_literals_are_rounded_into_the_type():
     for name in FLOATS:
         x = typed(name, [1.0, 0.0])
-        want = encode(name, decode(name, encode(name, [1.0, 0.0])) * decode(name, encode(name, 0.1)))
+        want = encode(
+            name, decode(name, encode(name, [1.0, 0.0])) * decode(name, encode(name, 0.1))
+        )
         same(value("x * 0.1", name, (2,), {"x": x}), want, name)
 
 
@@ -204,7 +216,10 @@ def test_shifts_by_and_of_literals():
     x = np.array([-5, 7], np.int32)
     assert value("x >> 1", "int32", inputs={"x": x}).tolist() == [-3, 3]
     assert value("x << 2", "int32", inputs={"x": x}).tolist() == [-20, 28]
-    assert value("1 << x", "int32", inputs={"x": np.array([0, 31], np.int32)}).tolist() == [1, -(2**31)]
+    assert value("1 << x", "int32", inputs={"x": np.array([0, 31], np.int32)}).tolist() == [
+        1,
+        -(2**31),
+    ]
     assert value("x >> 1", "uint8", inputs={"x": np.array([254], np.uint8)}).tolist() == [127]
 
 
@@ -218,7 +233,11 @@ def test_signs_and_complements(name):
 @pytest.mark.parametrize("a", INTEGERS)
 def test_division_of_integers_is_in_float32(a):
     for b in INTEGERS:
-        if TYPES[a].kind != "int" and TYPES[b].kind == "int" or TYPES[a].kind == "int" != TYPES[b].kind:
+        if (
+            TYPES[a].kind != "int"
+            and TYPES[b].kind == "int"
+            or TYPES[a].kind == "int" != TYPES[b].kind
+        ):
             continue
         name = common(a, b, True)
         x, y = crossed(a, b, 16)
@@ -269,7 +288,17 @@ def test_floats_that_are_promoted_first(a, b):
     same(value("x + y", name, inputs={"x": Typed(a, x), "y": Typed(b, y)}), want, name)
 
 
-@pytest.mark.parametrize("a, b", [("float32", "float32"), ("float64", "float64"), ("float16", "float16"), ("bfloat16", "int32"), ("float64", "float32"), ("int32", "float32")])
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        ("float32", "float32"),
+        ("float64", "float64"),
+        ("float16", "float16"),
+        ("bfloat16", "int32"),
+        ("float64", "float32"),
+        ("int32", "float32"),
+    ],
+)
 def test_division_of_floats(a, b):
     name = common(a, b, True)
     x, y = crossed(a, b, 60)
@@ -300,7 +329,10 @@ def test_remainders_of_floats(name):
     want = np.array([remainder(a, b) for a, b in zip(p, q)], p.dtype)
     got = value("x % y", result, inputs={"x": Typed(name, x), "y": Typed(name, y)})
     # A zero's sign is not promised.
-    same(np.abs(got[keep]) * (got[keep] == 0) + got[keep], np.abs(want[keep]) * (want[keep] == 0) + want[keep])
+    same(
+        np.abs(got[keep]) * (got[keep] == 0) + got[keep],
+        np.abs(want[keep]) * (want[keep] == 0) + want[keep],
+    )
 
 
 def test_remainders_with_an_infinite_divisor_are_the_dividend():
@@ -362,7 +394,9 @@ def test_shapes_broadcast(a, b, want):
     assert value("x < y", "int1", want, {"x": x, "y": y}).shape == want
 
 
-@pytest.mark.parametrize("a, b", [((8,), (4,)), ((2, 4), (4, 2)), ((2, 4), (2,)), ((2, 2, 2), (4, 1, 1))])
+@pytest.mark.parametrize(
+    "a, b", [((8,), (4,)), ((2, 4), (4, 2)), ((2, 4), (2,)), ((2, 2, 2), (4, 1, 1))]
+)
 def test_shapes_that_do_not(a, b):
     refused("x + y", "shape-mismatch", "do not match", x=np.zeros(a), y=np.zeros(b))
     refused("x < y", "shape-mismatch", "do not match", x=np.zeros(a), y=np.zeros(b))
@@ -371,7 +405,10 @@ def test_shapes_that_do_not(a, b):
 @pytest.mark.parametrize("n", SIZES)
 def test_odd_sizes(n):
     x, y = samples("int32", n), samples("int32", n, seed=2)
-    same(value("x * y + x", "int32", inputs={"x": x, "y": y}), wrap("int32", x.astype(object) * y + x))
+    same(
+        value("x * y + x", "int32", inputs={"x": x, "y": y}),
+        wrap("int32", x.astype(object) * y + x),
+    )
 
 
 VIEWS = {
@@ -408,7 +445,9 @@ def test_operators_that_tiles_lack(symbol, x):
     refused(f"x {symbol} x", "type-mismatch", "is not defined between", x=x)
 
 
-@pytest.mark.parametrize("body", ["x + None", "x + 'a'", "x + (1, 2)", "tl.float32 * x", "x << (1,)"])
+@pytest.mark.parametrize(
+    "body", ["x + None", "x + 'a'", "x + (1, 2)", "tl.float32 * x", "x << (1,)"]
+)
 def test_operands_that_are_no_numbers(body):
     refused(body, "type-mismatch", x="int32")
 

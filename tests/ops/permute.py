@@ -33,7 +33,12 @@ def test_every_permutation(rank):
 def test_trans_swaps_the_last_two_axes(shape):
     x = numbered(shape)
     want = x.swapaxes(-1, -2)
-    for call in ("tl.trans(x)", "x.trans()", "tl.trans(tl.trans(tl.trans(x)))", "tl.trans(input=x)"):
+    for call in (
+        "tl.trans(x)",
+        "x.trans()",
+        "tl.trans(tl.trans(tl.trans(x)))",
+        "tl.trans(input=x)",
+    ):
         same(value(call, "int32", want.shape, {"x": x}), want)
 
 
@@ -70,7 +75,14 @@ def test_pointers():
 
 @pytest.mark.parametrize(
     "call",
-    ["tl.permute(x, 0)", "tl.permute(x, 0, 0)", "tl.permute(x, 0, 2)", "tl.permute(x, 0, 1, 2)", "tl.trans(x, 1)", "tl.permute(x)"],
+    [
+        "tl.permute(x, 0)",
+        "tl.permute(x, 0, 0)",
+        "tl.permute(x, 0, 2)",
+        "tl.permute(x, 0, 1, 2)",
+        "tl.trans(x, 1)",
+        "tl.permute(x)",
+    ],
 )
 def test_no_permutation(call):
     refused(call, None, x=numbered((2, 4)))

@@ -10,7 +10,9 @@ COVERS = ["pointer_type"]
 
 
 def element(expression, dtype, inputs, shape=(), before=""):
-    return tiles(f"r = tl.load({expression})", inputs, pointers=["p"], r=(dtype, shape), before=before)
+    return tiles(
+        f"r = tl.load({expression})", inputs, pointers=["p"], r=(dtype, shape), before=before
+    )
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -52,18 +54,28 @@ def test_what_is_subtracted_is_negated_in_its_own_type(offset):
 @pytest.mark.parametrize("n, step", [(1, 2**31 - 1), (2**16, 2**16)])
 def test_an_offset_wraps_in_its_own_type_before_it_is_added(n, step):
     p = np.zeros(4, np.int8)
-    got = value("(p + (n + one) * step).to(tl.int64)", "int64", (), {"p": p, "n": n, "step": step, "one": np.int32(1)}, pointers=["p"])
+    got = value(
+        "(p + (n + one) * step).to(tl.int64)",
+        "int64",
+        (),
+        {"p": p, "n": n, "step": step, "one": np.int32(1)},
+        pointers=["p"],
+    )
     exact = (n + 1) * step
     assert int(got) - p.ctypes.data == (exact + 2**31) % 2**32 - 2**31
     wide = "(p + (n + one).to(tl.int64) * step).to(tl.int64)"
-    got = value(wide, "int64", (), {"p": p, "n": n, "step": step, "one": np.int32(1)}, pointers=["p"])
+    got = value(
+        wide, "int64", (), {"p": p, "n": n, "step": step, "one": np.int32(1)}, pointers=["p"]
+    )
     assert int(got) - p.ctypes.data == exact
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_an_element_has_its_size(name):
     p = np.zeros(4, TYPES[name].storage)
-    got = value("(p + 3).to(tl.int64) - p.to(tl.int64)", "int64", (), {"p": Typed(name, p)}, pointers=["p"])
+    got = value(
+        "(p + 3).to(tl.int64) - p.to(tl.int64)", "int64", (), {"p": Typed(name, p)}, pointers=["p"]
+    )
     assert got == 3 * p.itemsize
 
 
@@ -100,7 +112,20 @@ def test_pointers_are_carried_by_loops_and_branches():
 
 @pytest.mark.parametrize(
     "body",
-    ["p + 1.0", "p + p", "p - p", "p * 2", "p // 2", "2 - p", "p + x", "p & 1", "-p", "~p", "p << 1", "p + None"],
+    [
+        "p + 1.0",
+        "p + p",
+        "p - p",
+        "p * 2",
+        "p // 2",
+        "2 - p",
+        "p + x",
+        "p & 1",
+        "-p",
+        "~p",
+        "p << 1",
+        "p + None",
+    ],
 )
 def test_arithmetic_that_pointers_lack(body):
     refused(body, "type-mismatch", p="int32", x="float32", pointers=["p"])

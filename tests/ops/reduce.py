@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from ._common import SIZES, define, refused, same, tiles, value
+from ._common import SIZES, functions, refused, same, tiles, value
 from ._numbers import ALL, TYPES, Typed, samples
 from .sum import AXES
 
 COVERS = ["reduce"]
 
-FUNCTIONS = """
+FUNCTIONS = functions(
+    """
 @triton.jit
 def plus(a, b):
     return a + b
@@ -68,19 +69,29 @@ def tile(a, b):
 def nothing(a, b):
     pass
 """
+)
 
 
 def reduced(call, dtype, shape=None, inputs=None):
-    return value(call, dtype, shape, inputs, before=FUNCTIONS)
+    return value(call, dtype, shape, inputs, names=FUNCTIONS)
 
 
 @pytest.mark.parametrize("shape, axis, numpy_axis", AXES)
 @pytest.mark.parametrize("keep", [False, True])
 def test_axes(keep, shape, axis, numpy_axis):
     x = np.random.default_rng(8).integers(-99, 99, shape).astype(np.int32)
-    for name, f in (("plus", np.add), ("larger", np.maximum), ("both", np.bitwise_and), ("branching", np.maximum), ("composed", np.maximum)):
+    for name, f in (
+        ("plus", np.add),
+        ("larger", np.maximum),
+        ("both", np.bitwise_and),
+        ("branching", np.maximum),
+        ("composed", np.maximum),
+    ):
         want = np.asarray(f.reduce(x, axis=numpy_axis, keepdims=keep), np.int32)
-        for call in (f"tl.reduce(x, {axis}, {name}, {keep})", f"x.reduce(axis={axis}, combine_fn={name}, keep_dims={keep})"):
+        for call in (
+            f"tl.reduce(x, {axis}, {name}, {keep})",
+            f"x.reduce(axis={axis}, combine_fn={name}, keep_dims={keep})",
+        ):
             same(reduced(call, "int32", want.shape, {"x": x}), want)
 
 
@@ -111,7 +122,15 @@ def test_several_tiles_of_several_types(n):
     b = np.linspace(5, -5, n).astype(np.float32)
     c = (1 << (np.arange(n) % 31)).astype(np.uint32)
     body = "p, q, r = tl.reduce((a, b, c), axis=0, combine_fn=three)"
-    p, q, r = tiles(body, {"a": a, "b": b, "c": c}, other={"b": "1e30"}, before=FUNCTIONS, p=("int64", ()), q=("float32", ()), r=("uint32", ()))
+    p, q, r = tiles(
+        body,
+        {"a": a, "b": b, "c": c},
+        other={"b": "1e30"},
+        names=FUNCTIONS,
+        p=("int64", ()),
+        q=("float32", ()),
+        r=("uint32", ()),
+    )
     assert p == a.sum() and q == b.min() and r == np.bitwise_or.reduce(c)
 
 
@@ -120,18 +139,32 @@ def test_pairs_along_an_axis():
     body = "m, n = tl.reduce((x, tl.full((4, 8), 1.0, tl.float32)), {}, mean{})"
     for axis in (0, 1):
         shape = x.mean(axis).shape
-        m, n = tiles(body.format(axis, ""), {"x": x}, before=FUNCTIONS, m=("float32", shape), n=("float32", shape))
+        m, n = tiles(
+            body.format(axis, ""),
+            {"x": x},
+            names=FUNCTIONS,
+            m=("float32", shape),
+            n=("float32", shape),
+        )
         np.testing.assert_allclose(m, x.mean(axis), rtol=1e-4, atol=1e-6)
         assert (n == x.shape[axis]).all()
         kept = x.mean(axis, keepdims=True).shape
-        m, n = tiles(body.format(axis, ", keep_dims=True"), {"x": x}, before=FUNCTIONS, m=("float32", kept), n=("float32", kept))
+        m, n = tiles(
+            body.format(axis, ", keep_dims=True"),
+            {"x": x},
+            names=FUNCTIONS,
+            m=("float32", kept),
+            n=("float32", kept),
+        )
         np.testing.assert_allclose(m, x.mean(axis, keepdims=True), rtol=1e-4, atol=1e-6)
 
 
 def test_indices_travel_with_values():
     x = np.array([[1.0, -9.0, 9.0, 2.0], [0.5, 0.25, -0.5, 0.0]], np.float32)
-    body = "v, i = tl.reduce((x, tl.arange(0, 4)[None, :] + tl.zeros((2, 4), tl.int32)), 1, farthest)"
-    v, i = tiles(body, {"x": x}, before=FUNCTIONS, v=("float32", (2,)), i=("int32", (2,)))
+    body = (
+        "v, i = tl.reduce((x, tl.arange(0, 4)[None, :] + tl.zeros((2, 4), tl.int32)), 1, farthest)"
+    )
+    v, i = tiles(body, {"x": x}, names=FUNCTIONS, v=("float32", (2,)), i=("int32", (2,)))
     assert v.tolist() == [-9.0, 0.5] and i.tolist() == [1, 0]
 
 
@@ -141,23 +174,11 @@ def test_the_form_of_what_goes_in_comes_out():
     assert reduced("tl.reduce((x,), 0, plus)[0]", "int32", (), {"x": x}) == 28
 
 
-def test_a_function_from_outside():
-    plus = define(FUNCTIONS)["plus"]
-    x = np.arange(8, dtype=np.int32)
-    assert value("tl.reduce(x, 0, f)", "int32", (), {"x": x}, names={"f": plus}) == 28
-
-
 def test_a_function_that_is_an_argument():
-    text = """
-        @triton.jit
-        def total(x, f: tl.constexpr):
-            return tl.reduce(x, 0, f)
-    """
-    import textwrap
-
+    before = "@triton.jit\ndef total(x, f: tl.constexpr):\n    return tl.reduce(x, 0, f)\n"
+    call = "total(x, plus) + total(x, larger)"
     x = np.arange(8, dtype=np.int32)
-    before = FUNCTIONS + textwrap.dedent(text)
-    assert value("total(x, plus) + total(x, larger)", "int32", (), {"x": x}, before=before) == 35
+    assert value(call, "int32", (), {"x": x}, before=before, names=FUNCTIONS) == 35
 
 
 @pytest.mark.parametrize(
@@ -178,4 +199,4 @@ def test_a_function_that_is_an_argument():
     ],
 )
 def test_reductions_that_are_refused(call, id, message):
-    refused(call, id, message, before=FUNCTIONS, x="int32", y="int32[4]", s="scalar int32")
+    refused(call, id, message, names=FUNCTIONS, x="int32", y="int32[4]", s="scalar int32")

@@ -32,7 +32,11 @@ def test_reshape_and_view(shape, to, function):
 @pytest.mark.parametrize("name", ALL)
 def test_every_type(name):
     x = samples(name, 16)
-    for call in ("tl.reshape(x, 4, 4)", "x.view(2, 8).reshape((4, 4))", "tl.ravel(x.reshape(2, 2, 4)).view(4, 4)"):
+    for call in (
+        "tl.reshape(x, 4, 4)",
+        "x.view(2, 8).reshape((4, 4))",
+        "tl.ravel(x.reshape(2, 2, 4)).view(4, 4)",
+    ):
         assert value(call, name, (4, 4), {"x": Typed(name, x)}).tobytes() == x.tobytes()
 
 
@@ -43,7 +47,9 @@ def test_ravel(call, shape):
     same(value(call, "int32", (x.size,), {"x": x}), x.ravel())
 
 
-@pytest.mark.parametrize("call", ["tl.reshape(x, (2, 4), can_reorder=True)", "tl.ravel(x, can_reorder=True)"])
+@pytest.mark.parametrize(
+    "call", ["tl.reshape(x, (2, 4), can_reorder=True)", "tl.ravel(x, can_reorder=True)"]
+)
 def test_an_order_that_is_free_keeps_the_elements(call):
     x = numbered((8,))
     shape = (2, 4) if "reshape" in call else (8,)

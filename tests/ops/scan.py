@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ._common import SIZES, refused, same, tiles, value
+from ._common import SIZES, functions, refused, same, tiles, value
 from ._numbers import ALL, FLOATS, INTS, TYPES, Typed, array, decode, encode, samples, wrap
 from .reduce import FUNCTIONS
 from .sum import widened
@@ -29,7 +29,10 @@ def test_axes_and_directions(function, shape):
         for reverse in (False, True):
             with np.errstate(over="ignore"):
                 want = accumulated(f, x, axis, reverse)
-            calls = [f"tl.{function}(x, {axis}, {reverse})", f"x.{function}(axis={axis}, reverse={reverse})"]
+            calls = [
+                f"tl.{function}(x, {axis}, {reverse})",
+                f"x.{function}(axis={axis}, reverse={reverse})",
+            ]
             calls += [f"tl.{function}(input=x, axis={axis})"] * (not reverse)
             for call in calls:
                 same(value(call, "int32", inputs={"x": x}), want)
@@ -56,7 +59,17 @@ def test_floats_stay_in_their_type(function, name):
 
 
 @pytest.mark.parametrize("function", SCANS)
-@pytest.mark.parametrize("name, out", [("int8", "int64"), ("int1", "int32"), ("float16", "float32"), ("int32", "float64"), ("float32", "int32"), ("int32", "int8")])
+@pytest.mark.parametrize(
+    "name, out",
+    [
+        ("int8", "int64"),
+        ("int1", "int32"),
+        ("float16", "float32"),
+        ("int32", "float64"),
+        ("float32", "int32"),
+        ("int32", "int8"),
+    ],
+)
 def test_the_dtype_is_that_of_the_elements(name, out, function):
     x = array(name, [1, 1, 1, 0] if name == "int1" else [3, 7, 9, 11])
     elements = [int(v) for v in decode(name, x)]
@@ -71,7 +84,10 @@ def test_odd_sizes(n):
     x = np.arange(2 * n, dtype=np.int64).reshape(2, n) % 97
     same(value("tl.cumsum(x, 1)", "int64", inputs={"x": x}), x.cumsum(1))
     same(value("tl.cumsum(x, 0)", "int64", inputs={"x": x}), x.cumsum(0))
-    same(value("tl.cumsum(x, 1, reverse=True)", "int64", inputs={"x": x}), accumulated(np.add, x, 1, True))
+    same(
+        value("tl.cumsum(x, 1, reverse=True)", "int64", inputs={"x": x}),
+        accumulated(np.add, x, 1, True),
+    )
 
 
 def test_views():
@@ -88,7 +104,8 @@ def test_sums_that_round_are_as_good_as_any_order():
 
 # ---- combine functions ----------------------------------------------------------------------------
 
-MORE = FUNCTIONS + """
+MORE = FUNCTIONS | functions(
+    """
 @triton.jit
 def line(a1, b1, a2, b2):
     return a2 * a1, a2 * b1 + b2
@@ -97,18 +114,27 @@ def line(a1, b1, a2, b2):
 def segmented(s1, f1, s2, f2):
     return tl.where(f2, s2, s1 + s2), f1 | f2
 """
+)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_tile(shape):
     x = np.random.default_rng(5).integers(-99, 99, shape).astype(np.int32)
-    functions = {"plus": np.add, "larger": np.maximum, "both": np.bitwise_and, "branching": np.maximum}
+    functions = {
+        "plus": np.add,
+        "larger": np.maximum,
+        "both": np.bitwise_and,
+        "branching": np.maximum,
+    }
     for name, f in functions.items():
         for axis in (0, -1):
             for reverse in (False, True):
                 want = accumulated(f, x, axis, reverse)
-                for call in (f"tl.associative_scan(x, {axis}, {name}, {reverse})", f"x.associative_scan(axis={axis}, combine_fn={name}, reverse={reverse})"):
-                    same(value(call, "int32", inputs={"x": x}, before=MORE), want)
+                for call in (
+                    f"tl.associative_scan(x, {axis}, {name}, {reverse})",
+                    f"x.associative_scan(axis={axis}, combine_fn={name}, reverse={reverse})",
+                ):
+                    same(value(call, "int32", inputs={"x": x}, names=MORE), want)
 
 
 @pytest.mark.parametrize("name", [n for n in ALL if not TYPES[n].is_fp8])
@@ -116,8 +142,16 @@ def test_the_type_is_kept(name):
     x = array(name, [1, 1, 0, 1, 1, 0, 0, 1])
     with np.errstate(all="ignore"):
         numbers = decode(name, x)
-        want = wrap(name, np.add.accumulate(numbers.astype(object) + 0)) if TYPES[name].is_int else encode(name, numbers.cumsum())
-    same(value("tl.associative_scan(x, 0, plus)", name, inputs={"x": Typed(name, x)}, before=MORE), want, name)
+        want = (
+            wrap(name, np.add.accumulate(numbers.astype(object) + 0))
+            if TYPES[name].is_int
+            else encode(name, numbers.cumsum())
+        )
+    same(
+        value("tl.associative_scan(x, 0, plus)", name, inputs={"x": Typed(name, x)}, names=MORE),
+        want,
+        name,
+    )
 
 
 @pytest.mark.parametrize("n", [1, 31, 127])
@@ -134,21 +168,31 @@ def test_a_recurrence(reverse, n):
     body = f"p, q = tl.associative_scan((a, b), 0, line, reverse={reverse})"
     # What lies beyond the end must not matter when scanning from there: it is the identity.
     inputs = {"a": a, "b": b}
-    got = tiles(body, inputs, other={"a": "1", "b": "0"}, before=MORE, p=("int64", (n,)), q=("int64", (n,)))
+    got = tiles(
+        body, inputs, other={"a": "1", "b": "0"}, names=MORE, p=("int64", (n,)), q=("int64", (n,))
+    )
     same(got[1], want)
 
 
 def test_several_tiles_of_several_types():
     x = np.arange(1, 9, dtype=np.float32)
     starts = np.array([1, 0, 0, 1, 0, 1, 0, 0], bool)
-    got = tiles("s, f = tl.associative_scan((x, c), 0, segmented)", {"x": x, "c": starts}, before=MORE, s=("float32", (8,)), f=("int1", (8,)))
+    got = tiles(
+        "s, f = tl.associative_scan((x, c), 0, segmented)",
+        {"x": x, "c": starts},
+        names=MORE,
+        s=("float32", (8,)),
+        f=("int1", (8,)),
+    )
     assert got[0].tolist() == [1, 3, 6, 4, 9, 6, 13, 21]
     assert got[1].tolist() == [True] * 8
 
 
 def test_the_form_of_what_goes_in_comes_out():
     x = np.arange(4, dtype=np.int32)
-    assert value("tl.associative_scan((x,), 0, plus)[0]", "int32", inputs={"x": x}, before=MORE).tolist() == [0, 1, 3, 6]
+    assert value(
+        "tl.associative_scan((x,), 0, plus)[0]", "int32", inputs={"x": x}, names=MORE
+    ).tolist() == [0, 1, 3, 6]
 
 
 @pytest.mark.parametrize(
@@ -170,4 +214,4 @@ def test_the_form_of_what_goes_in_comes_out():
     ],
 )
 def test_scans_that_are_refused(call, id):
-    refused(call, id, before=FUNCTIONS, x="int32", y="int32[4]", s="scalar int32")
+    refused(call, id, names=FUNCTIONS, x="int32", y="int32[4]", s="scalar int32")

@@ -12,13 +12,31 @@ COVERS = ["static_assert", "static_print", "python.print"]
 
 @pytest.mark.parametrize(
     "condition",
-    ["True", "1", "2 > 1", "x.dtype == tl.float32", "x.shape[0] == 8", "N", "not None", "N is not None", "1 if N else 0", "isinstance(N, int)"],
+    [
+        "True",
+        "1",
+        "2 > 1",
+        "x.dtype == tl.float32",
+        "x.shape[0] == 8",
+        "N",
+        "not None",
+        "N is not None",
+        "1 if N else 0",
+        "isinstance(N, int)",
+    ],
 )
 def test_what_holds(condition):
-    compiles("N: tl.constexpr = 4", f"tl.static_assert({condition})", f"tl.static_assert({condition}, 'no')", x="float32")
+    compiles(
+        "N: tl.constexpr = 4",
+        f"tl.static_assert({condition})",
+        f"tl.static_assert({condition}, 'no')",
+        x="float32",
+    )
 
 
-@pytest.mark.parametrize("condition", ["False", "0", "2 < 1", "x.dtype == tl.int8", "x.shape[0] == 4", "N != 4"])
+@pytest.mark.parametrize(
+    "condition", ["False", "0", "2 < 1", "x.dtype == tl.int8", "x.shape[0] == 4", "N != 4"]
+)
 def test_what_does_not(condition):
     for call, message in [
         (f"tl.static_assert({condition})", "static assertion failed"),
@@ -26,7 +44,9 @@ def test_what_does_not(condition):
         (f"tl.static_assert({condition}, f'N is {{N}}')", "N is 4"),
     ]:
         body = f"N: tl.constexpr = 4\n{call}"
-        refused(body, "static-assert", message, error=triton.CompileTimeAssertionFailure, x="float32")
+        refused(
+            body, "static-assert", message, error=triton.CompileTimeAssertionFailure, x="float32"
+        )
 
 
 def test_only_what_is_compiled_is_asserted():
@@ -47,7 +67,9 @@ def test_an_assertion_in_a_function_that_is_called():
 
 @pytest.mark.parametrize("condition", ["n > 3", "x", "tl.program_id(0) == 0"])
 def test_conditions_of_run_time(condition):
-    refused(f"tl.static_assert({condition})", "not-constexpr", "known at compile time", n=5, x="float32")
+    refused(
+        f"tl.static_assert({condition})", "not-constexpr", "known at compile time", n=5, x="float32"
+    )
 
 
 def test_calls_that_are_refused():

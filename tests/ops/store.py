@@ -27,13 +27,20 @@ def test_every_type_keeps_its_bits(name):
     assert got.tobytes() == x.tobytes()
 
 
-VALUES = {"int": [0, 1, -1, 100, -128, 300, 70000, 2**40 + 5], "uint": [0, 1, 2, 200, 255, 300, 70000, 2**31]}
+VALUES = {
+    "int": [0, 1, -1, 100, -128, 300, 70000, 2**40 + 5],
+    "uint": [0, 1, 2, 200, 255, 300, 70000, 2**31],
+}
 
 
 @pytest.mark.parametrize("source", [n for n in ALL if not TYPES[n].is_fp8])
 def test_values_are_cast_to_the_pointee(source):
     s = TYPES[source]
-    values = [0.0, 1.5, -1.5, 100.9, -100.9, 7.0, 0.25, -0.0] if s.is_float else VALUES.get(s.kind, [0, 1] * 4)
+    values = (
+        [0.0, 1.5, -1.5, 100.9, -100.9, 7.0, 0.25, -0.0]
+        if s.is_float
+        else VALUES.get(s.kind, [0, 1] * 4)
+    )
     x = array(source, values)
     numbers = decode(source, x)
     for target in ALL:
@@ -43,7 +50,11 @@ def test_values_are_cast_to_the_pointee(source):
         if t.kind == "bool":
             want = numbers != 0
         elif t.is_float:
-            want = x.astype(t.storage) if s.is_int and t.bits >= 32 else encode(target, exact(source, x))
+            want = (
+                x.astype(t.storage)
+                if s.is_int and t.bits >= 32
+                else encode(target, exact(source, x))
+            )
         else:
             whole = [int(v) for v in numbers]
             if t.kind == "uint":
@@ -87,12 +98,23 @@ def test_literals_are_cast_from_their_natural_type(literal, dtype, want):
 @pytest.mark.parametrize("shape", [(1,), (8,), (4, 2), (2, 1, 4), (2, 2, 2, 2)])
 def test_ranks(shape):
     n = int(np.prod(shape))
-    got = stored(f"p + tl.arange(0, {n}).reshape{shape}, x", size=n, x=np.arange(n, dtype=np.int32).reshape(shape))
+    got = stored(
+        f"p + tl.arange(0, {n}).reshape{shape}, x",
+        size=n,
+        x=np.arange(n, dtype=np.int32).reshape(shape),
+    )
     assert got.tolist() == list(range(n))
 
 
 @pytest.mark.parametrize(
-    "x, want", [((), [5] * 8), ((1,), [5] * 8), ((1, 1), [5] * 8), ((2, 1), [5] * 4 + [6] * 4), ((4,), [5, 6, 7, 8] * 2)]
+    "x, want",
+    [
+        ((), [5] * 8),
+        ((1,), [5] * 8),
+        ((1, 1), [5] * 8),
+        ((2, 1), [5] * 4 + [6] * 4),
+        ((4,), [5, 6, 7, 8] * 2),
+    ],
 )
 def test_values_broadcast_to_the_pointer(x, want):
     x = np.asarray(np.arange(5, 5 + int(np.prod(x)), dtype=np.int32).reshape(x))
@@ -182,8 +204,16 @@ def test_of_lanes_that_meet_one_is_stored():
         (f"p, {I}", "pointer-shape", "the value has shape"),
         (f"p, 1, {I} < 3", "pointer-shape", "the mask has shape"),
         (f"p + {I}, tl.arange(0, 4)", "pointer-shape", "the value has shape"),
-        ("p + tl.arange(0, 4)[None, :], tl.zeros((2, 4), tl.int32)", "pointer-shape", "the value has shape"),
-        ("p + tl.arange(0, 4)[None, :], 1, mask=tl.full((2, 1), True, tl.int1)", "pointer-shape", "the mask"),
+        (
+            "p + tl.arange(0, 4)[None, :], tl.zeros((2, 4), tl.int32)",
+            "pointer-shape",
+            "the value has shape",
+        ),
+        (
+            "p + tl.arange(0, 4)[None, :], 1, mask=tl.full((2, 1), True, tl.int1)",
+            "pointer-shape",
+            "the mask",
+        ),
         ("n, 1", "bad-argument", "a pointer is wanted"),
         ("p", "bad-call", ""),
         ("p, None", None, ""),
@@ -202,12 +232,18 @@ def test_masks_of_other_types_are_refused(name):
     refused(body, "type-mismatch", "must be boolean (int1)", p="int32", m=name, pointers="p")
 
 
-@pytest.mark.parametrize("hints", [f"cache_modifier={c!r}" for c in ("", ".wb", ".cg", ".cs", ".wt", "wb", "wt")] + [f"eviction_policy={e!r}" for e in ("", "evict_normal", "evict_first", "evict_last")])
+@pytest.mark.parametrize(
+    "hints",
+    [f"cache_modifier={c!r}" for c in ("", ".wb", ".cg", ".cs", ".wt", "wb", "wt")]
+    + [f"eviction_policy={e!r}" for e in ("", "evict_normal", "evict_first", "evict_last")],
+)
 def test_hints_change_nothing(hints):
     assert stored(f"p + {I}, {I}, {hints}").tolist() == list(range(8))
 
 
-@pytest.mark.parametrize("annotation", ["tl.const", "'*ki32'", "tl.pointer_type(tl.int32, const=True)"])
+@pytest.mark.parametrize(
+    "annotation", ["tl.const", "'*ki32'", "tl.pointer_type(tl.int32, const=True)"]
+)
 def test_nothing_is_stored_through_a_pointer_to_const(annotation):
     kernel = define(f"@triton.jit\ndef kernel(p: {annotation}):\n    tl.store(p, 1)")["kernel"]
     x = np.zeros(1, np.int32)

@@ -140,7 +140,8 @@ def test_views():
         "(0,)",
         "'x'",
         pytest.param(
-            "0.0", marks=pytest.mark.xfail(strict=True, reason="a whole float is taken for an integer")
+            "0.0",
+            marks=pytest.mark.xfail(strict=True, reason="a whole float is taken for an integer"),
         ),
     ],
 )

@@ -114,7 +114,11 @@ def test_special_values(name, x, want):
 def test_large_angles_are_reduced_exactly():
     x = np.array([1e5, 1e8, 1e22, 3e38, -12345678.0], np.float32)
     for name in ("sin", "cos"):
-        close(value(f"tl.{name}(x)", "float32", inputs={"x": x}), FUNCTIONS[name][0](x.astype(np.float64)), 1)
+        close(
+            value(f"tl.{name}(x)", "float32", inputs={"x": x}),
+            FUNCTIONS[name][0](x.astype(np.float64)),
+            1,
+        )
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, "sqrt_rn"])

@@ -37,10 +37,16 @@ def test_promotion_of_every_pair(a):
                 return wrap(name, v.astype(object))
             if source == name:
                 return v
-            return v.astype(TYPES[name].storage) if TYPES[source].is_int and TYPES[name].bits >= 32 else encode(name, exact(source, v))
+            return (
+                v.astype(TYPES[name].storage)
+                if TYPES[source].is_int and TYPES[name].bits >= 32
+                else encode(name, exact(source, v))
+            )
 
         want = np.where(halves(64), to(a, x), to(b, y))
-        got = value("tl.where(c, x, y)", name, (64,), {"c": halves(64), "x": Typed(a, x), "y": Typed(b, y)})
+        got = value(
+            "tl.where(c, x, y)", name, (64,), {"c": halves(64), "x": Typed(a, x), "y": Typed(b, y)}
+        )
         keep = np.ones(64, bool)
         if TYPES[name].nan == "" and TYPES[name].is_fp8:
             keep = ~np.isnan(decode(name, want))
@@ -64,7 +70,12 @@ def test_literals(name, literal, result):
 
 def test_two_literals():
     assert value("tl.where(c, 1, 2)", "int32", (4,), {"c": halves(4)}).tolist() == [1, 2, 2, 1]
-    assert value("tl.where(c, 1, 2.5)", "float32", (4,), {"c": halves(4)}).tolist() == [1, 2.5, 2.5, 1]
+    assert value("tl.where(c, 1, 2.5)", "float32", (4,), {"c": halves(4)}).tolist() == [
+        1,
+        2.5,
+        2.5,
+        1,
+    ]
     assert value("tl.where(True, 1, 2)", "int32") == 1
 
 
@@ -113,7 +124,9 @@ def test_pointers():
     inputs = {"p": x, "q": y, "c": halves(8)}
     body = "r = tl.load(tl.where(c, p, q) + tl.arange(0, 8))"
     same(tiles(body, inputs, pointers="pq", r=("int32", (8,))), np.where(halves(8), x, y))
-    refused("tl.where(True, p, q)", "type-mismatch", "cannot choose", p="int32", q="int8", pointers="pq")
+    refused(
+        "tl.where(True, p, q)", "type-mismatch", "cannot choose", p="int32", q="int8", pointers="pq"
+    )
 
 
 def test_both_sides_are_evaluated():
