@@ -127,6 +127,13 @@ fn split(text: &str) -> Vec<String> {
     out.iter().map(tidy).filter(|s| !s.is_empty()).collect()
 }
 
+/// The names in braces, two or four of them, which share the bits of a type.
+fn vector(text: &str) -> Option<Parsed<Vec<&str>>> {
+    let names = list(text.strip_prefix('{')?.strip_suffix('}')?);
+    let plain = matches!(names.len(), 2 | 4) && names.iter().all(|n| !n.contains(['{', '}']));
+    Some(plain.then_some(names).ok_or_else(|| format!("`{text}` is no vector of two or four")))
+}
+
 /// Operands, split at commas outside braces.
 fn list(text: &str) -> Vec<&str> {
     let (mut out, mut start, mut depth) = (Vec::new(), 0, 0u32);
@@ -229,10 +236,9 @@ impl Parser {
     }
 
     fn targets(&self, text: &str, ty: Ty) -> Parsed<Vec<Target>> {
-        let (names, bits) = match text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
-            Some(inner) => {
-                let names = list(inner);
-                let bits = ty.bits() / names.len().max(1) as u32;
+        let (names, bits) = match vector(text).transpose()? {
+            Some(names) => {
+                let bits = ty.bits() / names.len() as u32;
                 (names, bits)
             }
             // The second target of `setp` is the bit beside.
@@ -252,9 +258,8 @@ impl Parser {
     }
 
     fn source(&mut self, text: &str, ty: Ty) -> Parsed<Source> {
-        if let Some(inner) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
-            let names = list(inner);
-            let bits = ty.bits() / names.len().max(1) as u32;
+        if let Some(names) = vector(text).transpose()? {
+            let bits = ty.bits() / names.len() as u32;
             let part = Ty::bits_of(bits).ok_or("a vector of no width known here")?;
             let parts = names.iter().map(|n| self.source(n, part)).collect::<Parsed<_>>()?;
             return Ok(Source::Vector(parts, bits));
@@ -323,7 +328,9 @@ fn literal(text: &str, ty: Ty) -> Option<u64> {
         .or_else(|| if octal { radix("0", 8) } else { None })
         .unwrap_or_else(|| number.parse().ok());
     match (integer, ty.float()) {
-        (Some(x), None) => Some((if negative { -x } else { x }) as u64 & mask(ty.bits())),
+        (Some(x), None) => {
+            Some((if negative { x.wrapping_neg() } else { x }) as u64 & mask(ty.bits()))
+        }
         (Some(x), Some(_)) => float(x as f64),
         (None, Some(_)) => float(number.parse().ok()?),
         // `mov.b32 r, 1.0` writes the number's bits.

@@ -285,6 +285,57 @@ fn what_is_not_understood_is_refused_by_name() {
     assert!(refuse("", "=r,4").1.contains("ties to no output"));
 }
 
+/// Whatever stands in a text, it is run or refused.
+#[test]
+fn mutated_texts_never_panic() {
+    let seeds = [
+        "{ .reg .pred p, q; .reg .b16 lo, hi; .reg .b32 t<2>; setp.lt.u32 p|q, $1, 0x10000;
+         mov.b32 {lo, hi}, $1; mov.b32 t0, {hi, lo}; @!q add.u32 t1, t1, -1; selp.b32 $0, t1, 5, p; }",
+        "lop3.b32 $0, $1, $1, $1, 0x96; bfe.s32 $0, $0, 31, 200; bfi.b32 $0, $0, $1, 99, 255; shl.b32 $0, $0, -1;",
+        "cvt.rn.satfinite.e4m3x2.f32 $0, $1, 1e400; cvt.rni.s64.f32 $0, $1; fma.rn.f16x2 $0, $1, $1, $0;",
+        "mad.wide.s32 $0, $1, $1, 5; mul.hi.u64 $0, $1, --9; div.s64 $0, $1, 0; abs.s64 $0, $1; bfind.s64 $0, $1;",
+        "dp4a.s32.u32 $0, $1, $1, $0; prmt.b32 $0, $1, $1, 0xffffffff; shf.l.clamp.b32 $0, $1, $1, 77; {{{{{",
+    ];
+    let words = [
+        "{", "}", ";", "$", "$$", ",", ".", "@p ", "|", "!", "0x", "-", "_", "9", " ", "é", ".b64",
+        ".f64", "<9>", "/*",
+    ];
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    let mut below = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % n
+    };
+    let mut understood = 0;
+    for i in 0..40_000 {
+        let mut text: Vec<char> = seeds[i % seeds.len()].chars().collect();
+        for _ in 0..below(4) {
+            let at = below(text.len());
+            match below(3) {
+                0 => drop(text.remove(at)),
+                1 => {
+                    let next = (at + 1) % text.len();
+                    text.swap(at, next);
+                }
+                _ => drop(text.splice(at..at, words[below(words.len())].chars())),
+            }
+        }
+        let text: String = text.into_iter().collect();
+        let interface = Interface { args: &[32], results: &[32], pack: 1 };
+        let Ok(program) = Program::parse(&text, "=r,r", &interface) else { continue };
+        understood += 1;
+        for image in [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x7fc0_0000] {
+            program.call(&mut Registers::default(), &[image], &mut [0], &mut || 0);
+        }
+    }
+    assert!(understood > 10_000, "{understood}");
+    let deep = format!("mov.b32 $0, {}x{};", "{".repeat(100_000), "}".repeat(100_000));
+    let interface = Interface { args: &[], results: &[32], pack: 1 };
+    assert!(Program::parse(&deep, "=r", &interface).is_err());
+    assert!(Program::parse(&"{".repeat(100_000), "=r", &interface).is_ok());
+}
+
 /// Sums of products of fp16 against whole numbers: every value is a multiple of 2^-24.
 #[test]
 fn halves_are_fused_with_one_rounding() {
