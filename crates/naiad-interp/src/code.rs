@@ -11,7 +11,7 @@ use crate::tile::stored;
 use naiad_ir::ptx_asm::{self, Refusal};
 use naiad_ir::scalar::{BinaryFn, Rounding};
 use naiad_ir::tile::{Tile as TileIr, TileOp};
-use naiad_ir::{Block, Effects, Function, Inst, OpInfo, Scalar, Value};
+use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Value};
 use rustc_hash::FxHashMap;
 
 /// What an op was looked up to.
@@ -148,10 +148,18 @@ impl<'a> Code<'a> {
         if let TileOp::Dot { a, .. } = op {
             let shape = func.ty(*a).shape;
             lanes *= shape.dim(shape.rank() - 1) / 8 + 1;
-        } else if op.effects() != Effects::Pure || matches!(op, TileOp::Reduce { .. }) {
+        } else if !op.is_lanewise() {
+            // A sum or a count reads more than it gives.
             op.each_value(&mut |v| lanes = lanes.max(func.ty(v).shape.numel()));
         }
-        100 + lanes as u32
+        let each = match (op, self.prepared(inst)) {
+            (_, Prepared::Combine(Combine::Elements)) => 2000,
+            (TileOp::InlineAsm { .. }, _) => 200,
+            (TileOp::Sort { .. } | TileOp::TopK { .. }, _) => 50,
+            (TileOp::Gather { .. } | TileOp::Histogram { .. }, _) => 8,
+            _ => 1,
+        };
+        (lanes as u32).saturating_mul(each).saturating_add(100)
     }
 
     pub fn scalar(&self, value: Value) -> Scalar {
