@@ -180,3 +180,16 @@ def unsupported(x, n):
 def walrus(x, n):
     if (y := tl.load(x)) > 0:
         tl.store(x, y)
+
+
+# kernel(x: *i32)
+@triton.jit
+def condition_on_a_string(x):
+    if "a":  # error: [type-mismatch] a condition at compile time is a bool, an integer or None
+        tl.store(x, 1)
+
+
+# kernel(x: *i32)
+@triton.jit
+def assumed_false(x):
+    tl.assume(1 > 2)  # error: [static-assert] this assumption never holds

@@ -108,7 +108,7 @@ pub struct Compiled {
     pub func: Function<Tile>,
     /// Warnings and notes.
     pub findings: Vec<Diagnostic>,
-    /// What `tl.static_print` printed.
+    /// What `tl.static_print` printed, with the ends of lines.
     pub printed: Vec<String>,
     /// Whether the kernel asked for the number of warps: then another number is another kernel.
     pub asked_num_warps: bool,

@@ -161,8 +161,9 @@ impl Val {
             HostValue::DType(elem) => Val::DType(Type { elem, shape: Shape::SCALAR }),
             HostValue::Function(f) => Val::Function(f),
             HostValue::Builtin(path) => match crate::names::lookup(&path) {
-                Some(entry) if !matches!(entry.call, Call::Missing) => Val::Builtin(entry),
-                _ => Val::Missing(path.into()),
+                Some(Entry { call: Call::Missing, .. }) | None => Val::Missing(path.into()),
+                Some(Entry { call: Call::Value(value), .. }) => value(),
+                Some(entry) => Val::Builtin(entry),
             },
             HostValue::Constexpr(inner) => Val::from_host(*inner),
             HostValue::Object(o, what) => Val::Object(o, what.into()),

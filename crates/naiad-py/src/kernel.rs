@@ -313,8 +313,10 @@ fn run(
 fn report(py: Python<'_>, printed: &[String], findings: &[Diagnostic]) -> PyResult<()> {
     if !printed.is_empty() {
         let print = py.import("builtins")?.getattr("print")?;
-        for line in printed {
-            print.call1((line,))?;
+        let no_end = PyDict::new(py);
+        no_end.set_item("end", "")?;
+        for text in printed {
+            print.call((text,), Some(&no_end))?;
         }
     }
     for finding in findings {

@@ -3,6 +3,7 @@
 use crate::lower::{Args, Lower};
 use crate::source::Result;
 use crate::value::Val;
+use naiad_diag::Id;
 use naiad_ir::{Elem, Scalar, Type};
 
 /// `is_floating()` and its kin: the row's name says which.
@@ -10,6 +11,21 @@ pub fn predicate(_: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let Val::DType(ty) = a.need(0).val else { return Ok(Val::bool(false)) };
     let word = a.entry.path.trim_start_matches("dtype.is_");
     Ok(Val::bool(holds(word, ty)))
+}
+
+/// The least or the greatest integer of the type.
+pub fn limit(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    match a.need(0).val {
+        Val::DType(Type { elem: Elem::Scalar(s), .. }) if s.is_int() => {
+            let greatest = a.entry.path.ends_with("max_value");
+            Ok(Val::int(if greatest { s.int_max() } else { s.int_min() }))
+        }
+        _ => {
+            let what = l.describe(&a.need(0).val);
+            let message = format!("an integer type is wanted, not {what}");
+            Err(l.error(Id::TypeMismatch, message, a.range, ""))
+        }
+    }
 }
 
 fn holds(word: &str, ty: Type) -> bool {

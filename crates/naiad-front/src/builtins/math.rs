@@ -41,7 +41,7 @@ pub fn abs(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     if s.is_int() && !s.is_signed() {
         return Ok(Val::Tensor(x));
     }
-    Ok(Val::Tensor(l.b.unary(UnaryFn::Abs, x)?))
+    Ok(Val::Tensor(l.sign_op(UnaryFn::Abs, x)?))
 }
 
 /// Both branches are evaluated; all three operands broadcast together.
@@ -164,6 +164,11 @@ pub fn mul(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 
 /// Division of floats. All forms are correctly rounded here.
 pub fn fdiv(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let exact = l.const_bool(a.opt(2), false)?;
+    if exact && l.const_bool(a.opt(3), false)? {
+        let message = "`ieee_rounding` and `approx` exclude each other";
+        return Err(l.error(Id::BadArgument, message, a.range, ""));
+    }
     let (x, y) = l.promoted("fdiv", true, a.need(0), a.need(1), a.range)?;
     float_div(l, a, x, y)
 }

@@ -119,7 +119,9 @@ pub fn static_assert(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 
 pub fn static_print(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let words: Vec<String> = a.rest.iter().map(|o| l.display(&o.val)).collect();
-    l.printed.push(words.join(" "));
+    let between = l.const_str(a.opt(1))?.unwrap_or_else(|| " ".into());
+    let end = l.const_str(a.opt(2))?.unwrap_or_else(|| "\n".into());
+    l.printed.push(words.join(&between) + &end);
     Ok(Val::NONE)
 }
 
@@ -129,11 +131,19 @@ pub fn debug_barrier(l: &mut Lower<'_>, _: &Args) -> Result<Val> {
 }
 
 pub fn assume(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
-    if let Val::Tensor(v) = a.need(0).val {
-        let cond = l.nonzero(v)?;
-        l.b.ops(TileOp::Assume { cond })?;
+    let o = a.need(0);
+    match &o.val {
+        Val::Tensor(v) => {
+            let cond = l.nonzero(*v)?;
+            l.b.ops(TileOp::Assume { cond })?;
+            Ok(Val::NONE)
+        }
+        Val::Const(c) if !c.truthy() => {
+            let message = "this assumption never holds";
+            Err(l.error(Id::StaticAssert, message, o.range, "false at compile time"))
+        }
+        _ => Ok(Val::NONE),
     }
-    Ok(Val::NONE)
 }
 
 fn hint(l: &mut Lower<'_>, a: &Args, kind: HintKind) -> Result<Val> {

@@ -6,7 +6,7 @@ use crate::source::Result;
 use crate::value::{Const, Tuple, Val, type_name};
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::tile::{Axes, TileOp};
-use naiad_ir::{Elem, Scalar, Type, Value};
+use naiad_ir::{Elem, Type, Value};
 use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::{Ranged, TextRange};
 use std::rc::Rc;
@@ -120,19 +120,18 @@ impl Lower<'_> {
             ("element_ty" | "scalar", _) => Val::DType(ty.with_shape(scalar)),
             ("shape", _) => Val::tuple(ty.shape.dims().map(|d| Val::int(d as i128)).collect()),
             ("numel", _) => Val::int(ty.shape.numel() as i128),
+            ("name", Elem::Scalar(s)) if s.is_int() => Val::str(s.triton_name()),
             ("name", _) => Val::str(&ty.elem.to_string()),
             ("primitive_bitwidth", Elem::Scalar(s)) => Val::int(s.bits() as i128),
             ("primitive_bitwidth", Elem::Pointer(_)) => Val::int(64),
             ("int_bitwidth", Elem::Scalar(s)) if s.is_int() => Val::int(s.bits() as i128),
             ("itemsize", Elem::Scalar(s)) => Val::int(s.size() as i128),
-            ("fp_mantissa_width", Elem::Scalar(s)) if s.is_float() => Val::int(match s {
-                Scalar::F8E4NV | Scalar::F8E4B8 | Scalar::F8E4B15 => 3,
-                Scalar::F8E5 | Scalar::F8E5B16 => 2,
-                Scalar::BF16 => 7,
-                Scalar::F16 => 10,
-                Scalar::F32 => 23,
-                _ => 52,
-            }),
+            ("exponent_bias", Elem::Scalar(s)) if s.is_float() => {
+                Val::int(i128::from(s.float_format().map_or(0, |f| f.0)))
+            }
+            ("fp_mantissa_width", Elem::Scalar(s)) if s.is_float() => {
+                Val::int(i128::from(s.float_format().map_or(0, |f| f.1)))
+            }
             _ => return None,
         })
     }

@@ -8,6 +8,7 @@ use crate::source::Result;
 use crate::value::{Const, Val, type_name};
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::scalar::{BinaryFn, Predicate, UnaryFn};
+use naiad_ir::tile::TileOp;
 use naiad_ir::{Elem, Scalar, Value};
 use ruff_python_ast::{self as ast, CmpOp, Expr};
 use ruff_text_size::{Ranged, TextRange};
@@ -301,7 +302,7 @@ impl Lower<'_> {
                         return Err(self.error(Id::TypeMismatch, message, range, ""));
                     }
                 };
-                Ok(Val::Tensor(self.b.unary(f, *v)?))
+                Ok(Val::Tensor(self.sign_op(f, *v)?))
             }
             (other, op) => {
                 let what = self.describe(other);
@@ -313,6 +314,24 @@ impl Lower<'_> {
                 ))
             }
         }
+    }
+
+    /// `-x` or the magnitude. Both are exact on the bits, which keeps the infinities of fp8: any other
+    /// function of fp8 is one of a wider type, from which they do not come back.
+    pub fn sign_op(&mut self, f: UnaryFn, x: Value) -> Result<Value> {
+        let ty = self.ty(x);
+        let bit = match f {
+            UnaryFn::Neg => BinaryFn::Xor,
+            _ => BinaryFn::And,
+        };
+        if ty.elem != Elem::Scalar(Scalar::F8E5) || !matches!(f, UnaryFn::Neg | UnaryFn::Abs) {
+            return Ok(self.b.unary(f, x)?);
+        }
+        let bits = self.b.op(TileOp::Bitcast { src: x, to: Elem::Scalar(Scalar::U8) })?;
+        let mask = if f == UnaryFn::Neg { 0x80 } else { 0x7f };
+        let mask = self.b.full(ty.with_elem(Scalar::U8), mask)?;
+        let bits = self.b.binary(bit, bits, mask)?;
+        Ok(self.b.op(TileOp::Bitcast { src: bits, to: ty.elem })?)
     }
 
     fn logical_not(&mut self, val: Val, range: TextRange) -> Result<Val> {

@@ -2,7 +2,7 @@
 
 use super::Lower;
 use crate::source::Result;
-use crate::value::{Tuple, Val, Window, type_name};
+use crate::value::{Const, Tuple, Val, Window, type_name};
 use naiad_diag::Id;
 use naiad_ir::scalar::Predicate;
 use naiad_ir::tile::{BuildError, TileOp};
@@ -150,9 +150,17 @@ impl Lower<'_> {
     pub fn condition(&mut self, val: &Val, range: TextRange) -> Result<Cond> {
         let value = match val {
             Val::Tensor(v) => *v,
-            Val::Const(c) => return Ok(Cond::Known(c.truthy())),
-            Val::Tuple(t) => return Ok(Cond::Known(!t.items.is_empty())),
-            _ => return Ok(Cond::Known(true)),
+            Val::Const(c @ (Const::None | Const::Bool(_) | Const::Int(_))) => {
+                return Ok(Cond::Known(c.truthy()));
+            }
+            other => {
+                let what = self.describe(other);
+                let message = "a condition at compile time is a bool, an integer or None";
+                let label = format!("this is {what}");
+                let e = self.error(Id::TypeMismatch, message, range, label);
+                let help = "compare it: `x != 0.0`, `x != \"\"`, `len(x) > 0`, `x is not None`";
+                return Err(Box::new((*e).help(help)));
+            }
         };
         let ty = self.ty(value);
         if ty.shape.numel() != 1 {

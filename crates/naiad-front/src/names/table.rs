@@ -242,6 +242,8 @@ pub(super) static TABLE: &[Entry] = &[
     of_dtype("dtype.is_ptr", dtype::predicate),
     of_dtype("dtype.is_block", dtype::predicate),
     of_dtype("dtype.is_const", dtype::predicate),
+    of_dtype("dtype.get_int_max_value", dtype::limit),
+    of_dtype("dtype.get_int_min_value", dtype::limit),
     // Not there yet.
     missing("target_info.current_target"),
     // Spellings of older versions.

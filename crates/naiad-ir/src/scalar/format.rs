@@ -50,6 +50,16 @@ const E4B15: Format = fp8(3, 15, 0x7e, Nan::Absent);
 const E5B16: Format = fp8(2, 16, 0x7f, Nan::NegativeZero);
 const E4B8: Format = fp8(3, 8, 0x7f, Nan::NegativeZero);
 
+impl Scalar {
+    /// Exponent bias and stored bits of the significand; none for the integers.
+    pub fn float_format(self) -> Option<(i32, u32)> {
+        match Format::of(self) {
+            Some(format) => Some((format.bias, format.mantissa)),
+            None => self.is_float().then_some((1023, f64::MANTISSA_DIGITS - 1)),
+        }
+    }
+}
+
 impl Format {
     pub(super) const F32: Format = ieee(32, 23);
 
