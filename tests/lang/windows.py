@@ -33,7 +33,7 @@ def masked(x, n):
 # kernel(x: *fp32, n: i32)
 @triton.jit
 def check_without_block(x, n):
-    tl.load(x + tl.arange(0, 8), boundary_check=(0,))  # error: [bad-argument] this is for block pointers
+    tl.load(x + tl.arange(0, 8), boundary_check=(0,))  # error: [bad-argument] `boundary_check` is for block pointers
 
 
 # kernel(x: *fp32, n: i32)

@@ -544,13 +544,15 @@ pub(super) fn no_block_options(
     l: &mut Lower<'_>,
     options: &BlockOptions<'_>,
 ) -> Option<Box<Diagnostic>> {
-    let o =
-        [options.boundary_check, options.padding].into_iter().flatten().find(|o| match &o.val {
+    let given = [("boundary_check", options.boundary_check), ("padding_option", options.padding)];
+    let (name, range) = given.into_iter().find_map(|(name, o)| {
+        let says_something = match &o?.val {
             Val::Tuple(t) => !t.items.is_empty(),
             Val::Const(c) => c.truthy(),
             _ => true,
-        })?;
-    let (message, range) = ("this is for block pointers", o.range);
-    let e = l.error(Id::BadArgument, message, range, "");
+        };
+        says_something.then_some((name, o?.range))
+    })?;
+    let e = l.error(Id::BadArgument, format!("`{name}` is for block pointers"), range, "");
     Some(Box::new((*e).help("plain pointers take `mask=` and `other=`")))
 }
