@@ -34,7 +34,7 @@ mod _naiad {
     #[pymodule_export]
     use crate::kernel::{PyCompiled, PyKernel, configure};
     #[pymodule_export]
-    use crate::names::{dtype_names, language_names};
+    use crate::names::{dtype_names, language_names, public_names};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -11,6 +11,14 @@ pub fn language_names() -> Vec<(&'static str, Vec<&'static str>)> {
     naiad::language_modules()
 }
 
+/// The path of every name that kernels can use, in the front end's spelling (`load`,
+/// `libdevice.tanh`, `dtype.is_fp8`, `python.len`): what tests have to cover.
+#[pyfunction]
+pub fn public_names() -> Vec<&'static str> {
+    let supported = |n: &naiad::PublicName| n.state == naiad::NameState::Supported;
+    naiad::language_table().iter().filter(|n| supported(n)).map(|n| n.path).collect()
+}
+
 /// Name in `triton.language` and short name of every scalar type.
 #[pyfunction]
 pub fn dtype_names() -> Vec<(&'static str, &'static str)> {

@@ -55,7 +55,9 @@ pub use kernel::{Kernel, KernelOptions, Launch, ParamSelector};
 pub use module::Module;
 pub use naiad_diag::{Diagnostic, Id, Label, Place, Severity, Source, render};
 pub use naiad_front::host::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef};
-pub use naiad_front::names::modules as language_modules;
+pub use naiad_front::names::{
+    PublicName, State as NameState, modules as language_modules, table as language_table,
+};
 pub use naiad_front::{Compiled, Options as CompileOptions, ParamSpec};
 pub use naiad_interp::{LaunchOptions, Operand, PolicyKind, Printed, Report, View};
 pub use naiad_ir::{Elem, Pointer, Scalar, Type};
