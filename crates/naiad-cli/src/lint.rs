@@ -8,7 +8,7 @@ use crate::Common;
 use crate::output::Output;
 use clap::Args;
 use naiad::{
-    Annotation, Diagnostic, Host, HostValue, Id, Kernel, Module, Param, ParamSpec, Scalar, Type,
+    Annotation, Diagnostic, LiveHost, HostValue, Id, Kernel, Module, Param, ParamSpec, Scalar, Type,
     Value,
 };
 
@@ -64,7 +64,7 @@ struct Guess {
 }
 
 impl Guess {
-    fn new<H: Host>(kernel: &Kernel<H>) -> Guess {
+    fn new<H: LiveHost>(kernel: &Kernel<H>) -> Guess {
         let mut guess = Guess { specs: Vec::new(), guessed: Vec::new() };
         for param in &kernel.signature().params {
             let said = said(kernel, param);
@@ -100,7 +100,7 @@ impl Guess {
 }
 
 /// What default and annotation say.
-fn said<H: Host>(kernel: &Kernel<H>, param: &Param) -> Option<ParamSpec> {
+fn said<H: LiveHost>(kernel: &Kernel<H>, param: &Param) -> Option<ParamSpec> {
     if param.info.variadic {
         return Some(ParamSpec::Tuple { items: Vec::new(), names: None });
     }

@@ -1,6 +1,7 @@
 //! The one type of all messages to users.
 
 use crate::{Id, Loc, Place, Places};
+use std::any::Any;
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Severity {
@@ -53,6 +54,17 @@ impl Diagnostic {
             notes: Vec::new(),
             help: Vec::new(),
         }
+    }
+
+    /// The report of a panic in Naiad, from what the panic carries.
+    pub fn of_panic(doing: &str, payload: &(dyn Any + Send)) -> Diagnostic {
+        let what = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic without a message");
+        Diagnostic::new(Id::Internal, format!("Naiad failed while {doing}: {what}"))
+            .help("this is a bug of Naiad, not of your kernel; please report it with the kernel and the launch")
     }
 
     pub fn primary(mut self, place: Place, text: impl Into<String>) -> Diagnostic {

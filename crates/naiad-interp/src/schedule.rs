@@ -278,12 +278,8 @@ impl<'a, P: Policy> Worker<'a, P> {
                 Step::Ended
             }
             Err(panic) => {
-                let text = panic.downcast_ref::<String>().cloned();
-                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-                let message = format!("the executor failed: {}", text.unwrap_or_default());
-                let help = "this is a bug of Naiad; please report it with the kernel";
-                self.board
-                    .fail(number, Box::new(Diagnostic::new(Id::Internal, message).help(help)));
+                let report = Diagnostic::of_panic("running a program", &*panic);
+                self.board.fail(number, Box::new(report));
                 Step::Ended
             }
         }

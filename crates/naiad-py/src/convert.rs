@@ -1,13 +1,14 @@
 //! Values between Python and the front end.
 
 use crate::dtype::{self, DType};
+use crate::errors::Refusal;
 use crate::host::PyHost;
 use naiad::{FnRef, HostValue};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyFloat, PyFunction, PyInt, PyList, PyModule, PyString, PyTuple, PyType,
+    PyBool, PyDict, PyFloat, PyFunction, PyInt, PyList, PyModule, PyString, PyTuple, PyType,
 };
 use std::sync::Arc;
 
@@ -25,16 +26,32 @@ class!(constexpr_class, "naiad.language.core", "constexpr");
 class!(constexpr_function_class, "naiad.runtime.jit", "ConstexprFunction");
 class!(jit_function_class, "naiad.runtime.jit", "JITFunction");
 
+/// How long an object that only its identity tells apart is kept alive.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// As long as the kernel: for what is found while compiling, which may be held by nothing else.
+    Strongly,
+    /// As long as others keep it: for arguments, which a launch may bring new ones of every time.
+    Weakly,
+}
+
 /// What the front end is to see in a Python object.
-pub fn to_host(host: &PyHost, obj: &Bound<'_, PyAny>) -> PyResult<HostValue> {
-    match plain(host, obj)? {
-        Some(value) => Ok(value),
-        None => opaque(host, obj),
+pub fn to_host(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<HostValue> {
+    if let Some(value) = plain(host, obj, hold)? {
+        return Ok(value);
+    }
+    match numpy_scalar(obj)? {
+        Some(number) => to_host(host, &number, hold),
+        None => opaque(host, obj, hold),
     }
 }
 
 /// The value of an object that is no more than a value; none for others.
-pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>) -> PyResult<Option<HostValue>> {
+pub fn plain(
+    host: &PyHost,
+    obj: &Bound<'_, PyAny>,
+    hold: Hold,
+) -> PyResult<Option<HostValue>> {
     let py = obj.py();
     if obj.is_none() {
         return Ok(Some(HostValue::None));
@@ -44,7 +61,7 @@ pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>) -> PyResult<Option<HostValue
         return Ok(Some(HostValue::Bool(b.is_true())));
     }
     if let Ok(i) = obj.cast::<PyInt>() {
-        return Ok(Some(HostValue::Int(i.extract()?)));
+        return i.extract().map(|i| Some(HostValue::Int(i))).map_err(|_| too_wide(i));
     }
     if let Ok(f) = obj.cast::<PyFloat>() {
         return Ok(Some(HostValue::Float(f.value())));
@@ -53,34 +70,59 @@ pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>) -> PyResult<Option<HostValue
         return Ok(Some(HostValue::Str(s.to_str()?.to_string())));
     }
     if let Ok(tuple) = obj.cast::<PyTuple>() {
-        let items = tuple.iter().map(|x| to_host(host, &x)).collect::<PyResult<_>>()?;
+        let items = tuple.iter().map(|x| to_host(host, &x, hold)).collect::<PyResult<_>>()?;
         return Ok(Some(HostValue::Tuple { items, names: field_names(obj)? }));
     }
     if let Ok(list) = obj.cast::<PyList>() {
-        let items = list.iter().map(|x| to_host(host, &x)).collect::<PyResult<_>>()?;
+        let items = list.iter().map(|x| to_host(host, &x, hold)).collect::<PyResult<_>>()?;
         return Ok(Some(HostValue::Tuple { items, names: None }));
     }
     if let Ok(d) = obj.cast::<DType>() {
         return Ok(Some(HostValue::DType(d.get().elem)));
     }
     if obj.is_instance(constexpr_class(py)?)? {
-        return Ok(Some(HostValue::Constexpr(Box::new(to_host(host, &obj.getattr("value")?)?))));
+        let value = to_host(host, &obj.getattr("value")?, hold)?;
+        return Ok(Some(HostValue::Constexpr(Box::new(value))));
     }
     if obj.is_instance(jit_function_class(py)?)? {
-        return Ok(Some(HostValue::Function(FnRef(host.functions.intern(obj)))));
+        return Ok(Some(HostValue::Function(FnRef(host.functions.intern(obj, hold)))));
     }
     Ok(None)
 }
 
-/// An object that is known by what can be asked of it. It is kept alive from here on.
-pub fn opaque(host: &PyHost, obj: &Bound<'_, PyAny>) -> PyResult<HostValue> {
+/// The refusal of an integer that not even a constexpr can be.
+fn too_wide(i: &Bound<'_, PyInt>) -> PyErr {
+    // Python refuses to print the very long ones.
+    let text = i.str().map_or_else(|_| "this one".to_string(), |s| format!("the int {s}"));
+    Refusal::new_err(format!("cannot be {text}: it has more than 128 bits"))
+}
+
+/// The number that a scalar of NumPy's is; none for anything else.
+pub fn numpy_scalar<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = obj.py();
+    // Whoever holds one has imported NumPy; nobody else shall have to.
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    let Some(numpy) = modules.cast::<PyDict>()?.get_item(intern!(py, "numpy"))? else {
+        return Ok(None);
+    };
+    let generic = numpy.getattr_opt(intern!(py, "generic"))?;
+    if !generic.is_some_and(|class| obj.is_instance(&class).unwrap_or(false)) {
+        return Ok(None);
+    }
+    // Some have no counterpart in Python and give themselves.
+    let number = obj.call_method0(intern!(py, "item"))?;
+    Ok((!number.get_type().is(obj.get_type())).then_some(number))
+}
+
+/// An object that is known by what can be asked of it.
+pub fn opaque(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<HostValue> {
     if !obj.is_instance_of::<PyModule>()
         && let Some(name) = obj.getattr_opt("__naiad_builtin__")?
         && let Ok(name) = name.extract::<String>()
     {
         return Ok(HostValue::Builtin(name));
     }
-    Ok(HostValue::Object(naiad::ObjRef(host.objects.intern(obj)), describe(obj)?))
+    Ok(HostValue::Object(naiad::ObjRef(host.objects.intern(obj, hold)), describe(obj)?))
 }
 
 /// A word for messages. The front end knows modules of the language by theirs.

@@ -11,19 +11,6 @@ pub struct DType {
     pub elem: Elem,
 }
 
-/// Exponent bias and explicit mantissa bits of the float formats.
-const FLOATS: &[(Scalar, i32, u32)] = &[
-    (Scalar::F8E5, 15, 2),
-    (Scalar::F8E4NV, 7, 3),
-    (Scalar::F8E4B15, 15, 3),
-    (Scalar::F8E5B16, 16, 2),
-    (Scalar::F8E4B8, 8, 3),
-    (Scalar::F16, 15, 10),
-    (Scalar::BF16, 127, 7),
-    (Scalar::F32, 127, 23),
-    (Scalar::F64, 1023, 52),
-];
-
 impl DType {
     fn missing(&self, name: &str) -> PyErr {
         PyAttributeError::new_err(format!("dtype '{}' has no attribute '{name}'", self.name()))
@@ -34,8 +21,8 @@ impl DType {
     }
 
     fn float(&self, name: &str) -> PyResult<(i32, u32)> {
-        let row = FLOATS.iter().find(|row| self.elem == row.0.into());
-        row.map(|&(_, bias, mantissa)| (bias, mantissa)).ok_or_else(|| self.missing(name))
+        let format = self.elem.scalar().and_then(Scalar::float_format);
+        format.ok_or_else(|| self.missing(name))
     }
 
     fn is(&self, scalar: Scalar) -> bool {
@@ -91,7 +78,7 @@ impl DType {
     }
 
     #[getter]
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match self.elem {
             Elem::Scalar(s) => short_name(s).to_string(),
             Elem::Pointer(p) if p.is_const => format!("pointer<const {}>", short_name(p.pointee)),

@@ -4,6 +4,13 @@ use naiad::{Diagnostic, Error, render};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+pyo3::create_exception!(
+    naiad._naiad,
+    Refusal,
+    pyo3::exceptions::PyException,
+    "Why the host has no answer for the front end, in a sentence that goes into a message as it is."
+);
+
 /// The exception for an error.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let diagnostic = error.diagnostic();

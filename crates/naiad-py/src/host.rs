@@ -1,41 +1,17 @@
 //! A running Python as the front end's host.
 
-use crate::convert::{constexpr_function_class, describe, to_host, to_python};
-use naiad::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef, Source};
+use crate::convert::{Hold, constexpr_class, constexpr_function_class, describe, to_host, to_python};
+use crate::errors::Refusal;
+use crate::interned::{Held, Interned};
+use naiad::{
+    FnRef, FunctionSource, Host, HostError, HostValue, LiveHost, ObjRef, Question, Source,
+};
 use pyo3::exceptions::PyKeyError;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyModule, PyString, PyTuple};
+use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Objects that the front end knows by number, in the order in which it met them.
-#[derive(Default)]
-pub struct Interned(Mutex<Vec<Py<PyAny>>>);
-
-impl Interned {
-    pub fn intern(&self, obj: &Bound<'_, PyAny>) -> u32 {
-        let mut objects = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = objects.iter().position(|o| o.is(obj)).unwrap_or_else(|| {
-            objects.push(obj.clone().unbind());
-            objects.len() - 1
-        });
-        index as u32
-    }
-
-    pub fn get<'py>(&self, py: Python<'py>, index: u32) -> PyResult<Bound<'py, PyAny>> {
-        let objects = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let object = objects.get(index as usize).map(|o| o.bind(py).clone());
-        object.ok_or_else(|| PyKeyError::new_err("this object was never handed to the front end"))
-    }
-
-    fn visit(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        // Locked only while the list is read or grown, both by a thread that is attached to Python;
-        // the collector then waits, so this cannot fail but in a tear-down.
-        match self.0.try_lock() {
-            Ok(objects) => objects.iter().try_for_each(|o| visit.call(o)),
-            Err(_) => Ok(()),
-        }
-    }
-}
 
 /// The host of one kernel: function 0 is the kernel. Functions are kept as `JITFunction` objects.
 #[derive(Default)]
@@ -44,6 +20,8 @@ pub struct PyHost {
     pub objects: Interned,
     /// One text for all functions of a file, so that their places are in one source.
     sources: Mutex<Vec<Arc<Source>>>,
+    /// By function, what was read from it last and what that was in Python.
+    texts: Mutex<FxHashMap<FnRef, (Py<PyAny>, FunctionSource)>>,
 }
 
 impl PyHost {
@@ -51,7 +29,7 @@ impl PyHost {
 
     pub fn new(kernel: &Bound<'_, PyAny>) -> PyHost {
         let host = <PyHost as Default>::default();
-        host.functions.intern(kernel);
+        host.functions.intern(kernel, Hold::Strongly);
         host
     }
 
@@ -62,7 +40,26 @@ impl PyHost {
 
     /// The plain Python function under a jit function.
     fn function<'py>(&self, py: Python<'py>, function: FnRef) -> PyResult<Bound<'py, PyAny>> {
-        self.functions.get(py, function.0)?.getattr("fn")
+        self.functions.get(py, function.0)?.getattr(intern!(py, "fn"))
+    }
+
+    /// The text of a function, which is read again only where Python holds another one for it.
+    fn text(&self, py: Python<'_>, function: FnRef) -> PyResult<FunctionSource> {
+        let found = self.functions.get(py, function.0)?.getattr(intern!(py, TEXT))?;
+        let known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = known.get(&function).filter(|(of, _)| of.is(&found)) {
+            return Ok(text.clone());
+        }
+        // Not while it is locked: reading runs Python.
+        drop(known);
+        let (name, file, text, start, end): (String, String, String, usize, usize) =
+            found.extract()?;
+        let text = FunctionSource { name, source: self.share(file, text), range: start..end };
+        let mut known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = known.insert(function, (found.unbind(), text.clone()));
+        drop(known);
+        drop(old);
+        Ok(text)
     }
 
     fn share(&self, name: String, text: String) -> Arc<Source> {
@@ -76,56 +73,57 @@ impl PyHost {
     }
 }
 
+/// The attribute of a `JITFunction` with what `naiad.runtime.source.find` found.
+const TEXT: &str = "_text";
+
 /// Runs `f` in Python; an exception becomes the reason why the host cannot answer.
 fn ask<T>(f: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, HostError> {
-    Python::attach(|py| f(py).map_err(|e| HostError(e.to_string())))
+    Python::attach(|py| {
+        f(py).map_err(|e| {
+            // What we have to say ourselves is a whole sentence; of another's exception the class
+            // tells something.
+            let ours = e.is_instance_of::<Refusal>(py);
+            HostError(if ours { e.value(py).to_string() } else { e.to_string() })
+        })
+    })
 }
 
 impl Host for PyHost {
     fn source(&self, function: FnRef) -> Result<FunctionSource, HostError> {
-        ask(|py| {
-            // By the code object: another function of that name may have replaced it since.
-            let found = py
-                .import("naiad.runtime.source")?
-                .getattr("find")?
-                .call1((self.function(py, function)?,))?;
-            let (name, file, text, start, end): (String, String, String, usize, usize) =
-                found.extract()?;
-            Ok(FunctionSource { name, source: self.share(file, text), range: start..end })
-        })
+        ask(|py| self.text(py, function))
     }
 
     fn resolve(&self, function: FnRef, name: &str) -> Result<Option<HostValue>, HostError> {
         ask(|py| {
-            let function = self.function(py, function)?;
-            let found = match closure_variable(&function, name)? {
-                Some(value) => Some((value, None)),
-                None => {
-                    let globals = function.getattr("__globals__")?.cast_into::<PyDict>()?;
-                    globals.get_item(name)?.map(|value| (value, Some(globals)))
-                }
-            };
+            let place = Scope::of(&self.function(py, function)?, name)?;
             // Builtins of Python that kernels may call are the front end's own.
-            let Some((value, globals)) = found else { return Ok(None) };
-            let answer = to_host(self, &value)?;
-            let annotated = matches!(
+            let Some(value) = place.get(&PyString::new(py, name))? else { return Ok(None) };
+            let answer = to_host(self, &value, Hold::Strongly)?;
+            let plain = matches!(
                 answer,
                 HostValue::Bool(_) | HostValue::Int(_) | HostValue::Float(_) | HostValue::Str(_)
-            ) && globals
-                .is_some_and(|g| declared_constexpr(&g, name).unwrap_or(false));
+            );
+            let annotated = plain
+                && match &place {
+                    Scope::Globals(globals) => declared_constexpr(globals, name).unwrap_or(false),
+                    Scope::Cell(_) => false,
+                };
             Ok(Some(if annotated { HostValue::Constexpr(Box::new(answer)) } else { answer }))
         })
     }
 
     fn attribute(&self, object: ObjRef, name: &str) -> Result<Option<HostValue>, HostError> {
         ask(|py| match self.objects.get(py, object.0)?.getattr_opt(name)? {
-            Some(value) => to_host(self, &value).map(Some),
+            Some(value) => to_host(self, &value, Hold::Strongly).map(Some),
             None => Ok(None),
         })
     }
 
     fn default(&self, function: FnRef, param: &str) -> Result<HostValue, HostError> {
-        ask(|py| to_host(self, &default_object(&self.function(py, function)?, param)?))
+        ask(|py| {
+            let object = default_object(&self.function(py, function)?, param)?;
+            to_host(self, &object, Hold::Strongly)
+        })
     }
 
     fn call(
@@ -141,14 +139,15 @@ impl Host for PyHost {
                 let message = format!(
                     "{what} cannot be called from a kernel: put it under `@triton.jit` to run it there, or under `@triton.constexpr_function` to run it while the kernel is compiled"
                 );
-                return Err(pyo3::exceptions::PyTypeError::new_err(message));
+                return Err(Refusal::new_err(message));
             }
             let args = args.iter().map(|v| to_python(py, self, v)).collect::<PyResult<Vec<_>>>()?;
             let keywords = PyDict::new(py);
             for (name, value) in kwargs {
                 keywords.set_item(name, to_python(py, self, value)?)?;
             }
-            to_host(self, &callee.call(PyTuple::new(py, args)?, Some(&keywords))?)
+            let result = callee.call(PyTuple::new(py, args)?, Some(&keywords))?;
+            to_host(self, &result, Hold::Strongly)
         })
     }
 }
@@ -163,24 +162,185 @@ fn may_be_called(callee: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(module.is_some_and(|m| m.eq("math").unwrap_or(false)))
 }
 
-fn closure_variable<'py>(
-    function: &Bound<'py, PyAny>,
-    name: &str,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let closure = function.getattr("__closure__")?;
-    if closure.is_none() {
-        return Ok(None);
+/// What a launch looks at to see whether any answer can have changed since the compilation: objects,
+/// compared by identity.
+pub struct Watch {
+    seen: Vec<Seen>,
+    /// False if there is something whose content may change while it stays the same object.
+    settled: bool,
+}
+
+struct Seen {
+    place: Place,
+    name: Py<PyString>,
+    object: Option<Py<PyAny>>,
+    /// Of a `tl.constexpr`, what is in it.
+    value: Option<Py<PyAny>>,
+}
+
+enum Place {
+    Globals(Py<PyDict>),
+    Cell(Py<PyAny>),
+    /// An object of which an attribute was asked.
+    Attribute(Held),
+}
+
+impl Watch {
+    pub fn visit(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        self.seen.iter().try_for_each(|seen| {
+            match &seen.place {
+                Place::Globals(globals) => visit.call(globals)?,
+                Place::Cell(cell) => visit.call(cell)?,
+                Place::Attribute(object) => object.visit(visit)?,
+            }
+            visit.call(&seen.object)?;
+            visit.call(&seen.value)
+        })
     }
-    let names = function.getattr("__code__")?.getattr("co_freevars")?.cast_into::<PyTuple>()?;
-    let index = names.iter().position(|n| n.cast::<PyString>().is_ok_and(|n| n == name));
-    match index {
-        // A cell that is still empty has no attribute `cell_contents`.
-        Some(i) => match closure.get_item(i)?.getattr("cell_contents") {
-            Ok(value) => Ok(Some(value)),
-            Err(_) => Ok(None),
-        },
-        None => Ok(None),
+}
+
+impl Seen {
+    fn now<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let name = self.name.bind(py);
+        match &self.place {
+            Place::Globals(globals) => globals.bind(py).get_item(name),
+            Place::Cell(cell) => Ok(cell_contents(cell.bind(py))),
+            Place::Attribute(object) => match object.get(py) {
+                Some(object) => object.getattr_opt(name),
+                None => Err(PyKeyError::new_err("the object is gone")),
+            },
+        }
     }
+
+    fn unchanged(&self, py: Python<'_>) -> bool {
+        let Ok(now) = self.now(py) else { return false };
+        match (&now, &self.object) {
+            (None, None) => true,
+            (Some(now), Some(then)) if now.is(then) => match &self.value {
+                None => true,
+                Some(value) => now.getattr(intern!(py, "value")).is_ok_and(|v| v.is(value)),
+            },
+            _ => false,
+        }
+    }
+}
+
+impl PyHost {
+    /// None for what cannot change.
+    fn place<'q>(&self, py: Python<'_>, question: &'q Question) -> PyResult<Option<(Place, &'q str)>> {
+        Ok(Some(match question {
+            Question::Text(function) => (Place::Attribute(self.functions.held(py, function.0)?), TEXT),
+            Question::Name(function, name) => {
+                let place = match Scope::of(&self.function(py, *function)?, name)? {
+                    Scope::Globals(globals) => Place::Globals(globals.unbind()),
+                    Scope::Cell(cell) => Place::Cell(cell.unbind()),
+                };
+                (place, name)
+            }
+            Question::Attribute(object, name) => {
+                let held = self.objects.held(py, object.0)?;
+                match held.get(py) {
+                    Some(object) if is_our_module(&object) => return Ok(None),
+                    _ => (Place::Attribute(held), name),
+                }
+            }
+        }))
+    }
+
+    fn see(&self, py: Python<'_>, question: &Question) -> PyResult<Option<Seen>> {
+        let Some((place, name)) = self.place(py, question)? else { return Ok(None) };
+        // Interned, so that each look is a comparison of addresses.
+        let name = PyString::intern(py, name).unbind();
+        let mut seen = Seen { place, name, object: None, value: None };
+        let object = seen.now(py)?;
+        if let Some(object) = &object
+            && object.is_instance(constexpr_class(py)?)?
+        {
+            seen.value = Some(object.getattr(intern!(py, "value"))?.unbind());
+        }
+        seen.object = object.map(Bound::unbind);
+        Ok(Some(seen))
+    }
+}
+
+impl LiveHost for PyHost {
+    type Watch = Watch;
+
+    fn watch(&self, questions: &[Question]) -> Watch {
+        Python::attach(|py| {
+            let mut watch = Watch { seen: Vec::with_capacity(questions.len()), settled: true };
+            for question in questions {
+                match self.see(py, question) {
+                    Ok(None) => {}
+                    Ok(Some(seen)) => {
+                        let content = seen.value.as_ref().or(seen.object.as_ref());
+                        watch.settled &= content.is_none_or(|c| {
+                            !c.bind(py).is_instance_of::<PyList>()
+                                && (!c.bind(py).is_instance_of::<PyTuple>()
+                                    || matches!(question, Question::Text(_)))
+                        });
+                        watch.seen.push(seen);
+                    }
+                    Err(_) => watch.settled = false,
+                }
+            }
+            watch
+        })
+    }
+
+    fn unchanged(&self, watch: &Watch) -> bool {
+        watch.settled && Python::attach(|py| watch.seen.iter().all(|seen| seen.unchanged(py)))
+    }
+
+    fn together<T>(&self, f: impl FnOnce() -> T) -> T {
+        Python::attach(|_| f())
+    }
+}
+
+/// Nobody rebinds what is in the modules of the language.
+fn is_our_module(object: &Bound<'_, PyAny>) -> bool {
+    let module = object.cast::<PyModule>().ok().and_then(|m| m.name().ok());
+    let name = module.as_ref().and_then(|m| m.to_str().ok());
+    name.is_some_and(|n| n == "naiad" || n.starts_with("naiad."))
+}
+
+/// Where a free name of a function is bound.
+enum Scope<'py> {
+    Globals(Bound<'py, PyDict>),
+    Cell(Bound<'py, PyAny>),
+}
+
+impl<'py> Scope<'py> {
+    fn of(function: &Bound<'py, PyAny>, name: &str) -> PyResult<Scope<'py>> {
+        let py = function.py();
+        let closure = function.getattr(intern!(py, "__closure__"))?;
+        if !closure.is_none() {
+            let names = function.getattr(intern!(py, "__code__"))?.getattr("co_freevars")?;
+            let names = names.cast_into::<PyTuple>()?;
+            let index = names.iter().position(|n| n.cast::<PyString>().is_ok_and(|n| n == name));
+            if let Some(index) = index {
+                let cell = closure.get_item(index)?;
+                // One that is still empty binds nothing.
+                if cell_contents(&cell).is_some() {
+                    return Ok(Scope::Cell(cell));
+                }
+            }
+        }
+        let globals = function.getattr(intern!(py, "__globals__"))?;
+        Ok(Scope::Globals(globals.cast_into::<PyDict>()?))
+    }
+
+    fn get(&self, name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self {
+            Scope::Globals(globals) => globals.get_item(name),
+            Scope::Cell(cell) => Ok(cell_contents(cell)),
+        }
+    }
+}
+
+fn cell_contents<'py>(cell: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    // An empty cell says so by an exception.
+    cell.getattr(intern!(cell.py(), "cell_contents")).ok()
 }
 
 /// Whether the module says `NAME: tl.constexpr = value`.

@@ -1,7 +1,7 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
-use crate::convert::{field_names, opaque, plain, to_host, to_python};
-use crate::errors::{exception, human};
+use crate::convert::{Hold, field_names, numpy_scalar, opaque, plain, to_host, to_python};
+use crate::errors::{Refusal, exception, human};
 use crate::host::PyHost;
 use crate::interrupt::Interruptible;
 use crate::screen::Screen;
@@ -10,7 +10,7 @@ use naiad::{
     Descriptor, Diagnostic, Error, Grid, Id, Kernel, KernelOptions, LaunchOptions, ParamSelector,
     PolicyKind, Slot, Value,
 };
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
@@ -48,46 +48,60 @@ type Arguments<'py> = naiad::Bound<PyBackedStr, Object<'py>>;
 
 #[pymethods]
 impl PyKernel {
-    /// `function` is the `JITFunction`.
+    /// `function` is the `JITFunction`; `annotations` are those whose meaning Python knows.
     #[new]
     fn new(
         function: &Object<'_>,
+        annotations: Vec<Option<String>>,
         do_not_specialize: Vec<Object<'_>>,
+        do_not_specialize_on_alignment: Vec<Object<'_>>,
         debug: bool,
     ) -> PyResult<PyKernel> {
-        let select = |s: &Object<'_>| match s.extract::<usize>() {
-            Ok(i) => Ok(ParamSelector::Index(i)),
-            Err(_) => s.extract::<String>().map(ParamSelector::Name),
+        let options = KernelOptions {
+            do_not_specialize: select("do_not_specialize", &do_not_specialize)?,
+            do_not_specialize_on_alignment: select(
+                "do_not_specialize_on_alignment",
+                &do_not_specialize_on_alignment,
+            )?,
+            annotations,
+            debug,
         };
-        let do_not_specialize = do_not_specialize.iter().map(select).collect::<PyResult<_>>()?;
-        let options = KernelOptions { do_not_specialize, debug };
         let host = Arc::new(PyHost::new(function));
         let core = Kernel::new(host, PyHost::KERNEL, options);
         Ok(PyKernel { core: core.map_err(|e| exception(function.py(), &e))? })
     }
 
-    /// Binds, compiles where needed, and unless `warmup` runs the grid's programs.
-    #[pyo3(signature = (grid, warmup, args, kwargs))]
+    /// Binds, compiles where needed, and runs the grid's programs.
     fn launch(
         &self,
         py: Python<'_>,
         grid: &Object<'_>,
-        warmup: bool,
         args: &Bound<'_, PyTuple>,
         kwargs: &Bound<'_, PyDict>,
     ) -> PyResult<PyCompiled> {
-        let raise = |e: Error| exception(py, &e);
         let bound = self.bind_arguments(args, kwargs)?;
-        let grid = if warmup { None } else { Some(self.grid(py, grid, &bound)?) };
+        let grid = self.grid(py, grid, &bound)?;
         let launch = self.prepare(py, bound)?;
-        if launch.fresh {
-            report(py, &launch.compiled().printed, &launch.compiled().findings)?;
+        show_news(py, &launch)?;
+        let found = run(py, &launch, grid)?.map_err(|e| exception(py, &e))?;
+        report(py, &[], &found.findings)?;
+        Ok(PyCompiled { compiled: launch.compiled().clone(), config: launch.config })
+    }
+
+    /// Compiles for these arguments. A `silent` compilation leaves what there is to show of it to
+    /// the next launch or compilation that uses it.
+    fn compile(
+        &self,
+        py: Python<'_>,
+        silent: bool,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+    ) -> PyResult<PyCompiled> {
+        let launch = self.prepare(py, self.bind_arguments(args, kwargs)?)?;
+        if !silent {
+            show_news(py, &launch)?;
         }
-        if let Some(grid) = grid {
-            let found = run(py, &launch, grid)?.map_err(raise)?;
-            report(py, &[], &found.findings)?;
-        }
-        Ok(PyCompiled { compiled: launch.compiled_arc(), config: launch.config })
+        Ok(PyCompiled { compiled: launch.compiled().clone(), config: launch.config })
     }
 
     /// The arguments by the names of their parameters, defaults included; then the launch options.
@@ -105,18 +119,50 @@ impl PyKernel {
         Ok((self.by_name(py, &bound)?, options))
     }
 
-    /// Name, annotation or None, whether there is a default, whether constexpr: for each parameter.
+    /// For each parameter: name, the annotation's text or None, whether constexpr, whether 1 may be
+    /// folded, whether alignment may be assumed.
     #[getter]
-    fn params(&self) -> Vec<(String, Option<String>, bool, bool)> {
-        let params = self.core.signature().params.iter().map(|p| &p.info);
-        params
-            .map(|p| (p.name.clone(), p.annotation.clone(), p.has_default, p.is_constexpr))
-            .collect()
+    fn params(&self) -> Vec<(String, Option<String>, bool, bool, bool)> {
+        let params = self.core.signature().params.iter();
+        let row = |p: &naiad::Param| {
+            let (name, text) = (p.info.name.clone(), p.info.annotation.clone());
+            (name, text, p.info.is_constexpr, p.specialize, p.assume_alignment)
+        };
+        params.map(row).collect()
+    }
+
+    /// How many variants are compiled.
+    fn __len__(&self) -> usize {
+        self.core.variants()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.core.host().visit(&visit)
+        self.core.host().visit(&visit)?;
+        let mut result = Ok(());
+        self.core.try_each_watch(|watch| {
+            if result.is_ok() {
+                result = watch.visit(&visit);
+            }
+        });
+        result
     }
+}
+
+/// The parameters that an option of `@triton.jit` lists, by name or by position.
+fn select(option: &str, listed: &[Object<'_>]) -> PyResult<Vec<ParamSelector>> {
+    let one = |s: &Object<'_>| {
+        if let Ok(name) = s.extract::<String>() {
+            return Ok(ParamSelector::Name(name));
+        }
+        match s.extract::<i64>() {
+            Ok(i) => Ok(ParamSelector::Index(usize::try_from(i).unwrap_or(usize::MAX))),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "`{option}` lists parameters by name or by position, and {} is neither",
+                s.repr()?
+            ))),
+        }
+    };
+    listed.iter().map(one).collect()
 }
 
 impl PyKernel {
@@ -161,7 +207,8 @@ impl PyKernel {
     ) -> PyResult<Grid> {
         let answer;
         let grid = if grid.is_callable() {
-            answer = grid.call1((self.by_name(py, bound)?,))?;
+            let meta = self.by_name(py, bound)?;
+            answer = grid.call1((&meta,)).map_err(|e| not_a_grid(py, grid, &meta, e))?;
             &answer
         } else {
             grid
@@ -206,6 +253,11 @@ impl PyKernel {
                         Trouble::Unfit { why, help } => {
                             exception(py, &signature.misfit(index, &why, Some(help)))
                         }
+                        Trouble::Python(e) if e.is_instance_of::<Refusal>(py) => {
+                            let why = e.value(py).to_string();
+                            let help = "kernels hold integers of up to 64 bits";
+                            exception(py, &signature.misfit(index, &why, Some(help)))
+                        }
                         Trouble::Python(e) => e,
                     }
                 })
@@ -218,9 +270,17 @@ impl PyKernel {
                 Slot::Default => Slot::Default,
             });
         }
-        let options = bound.options.iter().map(|(k, v)| Ok((k, to_host(self.core.host(), v)?)));
+        let host = self.core.host();
+        let options = bound.options.iter().map(|(k, v)| Ok((k, to_host(host, v, Hold::Weakly)?)));
         let options = options.collect::<PyResult<Vec<_>>>()?;
-        self.core.prepare(slots, options).map_err(|e| exception(py, &e))
+        let raise = |e: Error| exception(py, &e);
+        let request = self.core.request(slots, options).map_err(raise)?;
+        match request.find(&self.core) {
+            Ok(launch) => Ok(launch),
+            // Detached: other threads run Python meanwhile, and may compile too. The front end's
+            // questions attach again.
+            Err(request) => py.detach(|| request.compile(&self.core)).map_err(raise),
+        }
     }
 
     fn value(&self, object: &Object<'_>, is_constexpr: bool) -> Result<Value, Trouble> {
@@ -231,22 +291,19 @@ impl PyKernel {
             let items = tuple.iter().map(|x| self.value(&x, false)).collect::<Result<_, _>>()?;
             return Ok(Value::Tuple { items, names: field_names(object)? });
         }
-        match plain(host, object) {
-            Ok(Some(value)) => return Ok(Value::Host(value)),
-            Ok(None) => {}
-            Err(e) if e.is_instance_of::<PyOverflowError>(object.py()) => {
-                return Err(Trouble::Unfit {
-                    why: format!("cannot be the int {object}: it has more than 128 bits"),
-                    help: "kernels hold integers of up to 64 bits",
-                });
-            }
-            Err(e) => return Err(e.into()),
+        if let Some(value) = plain(host, object, Hold::Weakly)? {
+            return Ok(Value::Host(value));
         }
-        // Memory before other objects: those are kept alive, and a tensor must not be.
+        // Of a constexpr only the value counts. As a run-time argument the scalar's width would be
+        // lost, so there it is refused with all that has memory and is no tensor.
+        if is_constexpr && let Some(number) = numpy_scalar(object)? {
+            return Ok(Value::Host(to_host(host, &number, Hold::Weakly)?));
+        }
+        // Memory before other objects, which stand in keys by what they are.
         match tensor(object)? {
             Some(tensor) => Ok(Value::Tensor(tensor)),
             None if is_descriptor(object)? => descriptor(object),
-            None => Ok(Value::Host(opaque(host, object)?)),
+            None => Ok(Value::Host(opaque(host, object, Hold::Weakly)?)),
         }
     }
 }
@@ -271,6 +328,20 @@ fn descriptor(object: &Object<'_>) -> Result<Value, Trouble> {
         pad_with_nan: object.getattr("padding")?.eq("nan")?,
         round_f32_to_tf32: object.getattr("round_f32_to_tf32")?.is_truthy()?,
     })))
+}
+
+/// What to raise where a call for the grid failed. If the function cannot even be called so, the
+/// exception of the call says so in terms of Python's.
+fn not_a_grid(py: Python<'_>, grid: &Object<'_>, meta: &Bound<'_, PyDict>, e: PyErr) -> PyErr {
+    let fits = || -> PyResult<bool> {
+        let signature = py.import("inspect")?.call_method1("signature", (grid,))?;
+        Ok(signature.call_method1("bind", (meta,)).is_ok())
+    };
+    if !e.is_instance_of::<PyTypeError>(py) || fits().unwrap_or(true) {
+        return e;
+    }
+    let message = "a function that is given for a grid is called with one argument, a dictionary of the kernel's arguments, and this one does not take that";
+    exception(py, &Grid::error(message).with_help("write `lambda meta: (...)`"))
 }
 
 /// The items of a tuple or list.
@@ -307,6 +378,14 @@ fn run(
         py.check_signals()?;
     }
     screen.close(py, result)
+}
+
+/// Shows what there is to show of a compilation, unless that was done.
+fn show_news(py: Python<'_>, launch: &naiad::Launch) -> PyResult<()> {
+    match launch.take_news() {
+        true => report(py, &launch.compiled().printed, &launch.compiled().findings),
+        false => Ok(()),
+    }
 }
 
 /// Prints what `tl.static_print` printed, and findings as warnings.

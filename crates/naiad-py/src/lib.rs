@@ -5,6 +5,7 @@
 //! tensor     memory of torch and NumPy objects
 //! convert    values between Python and the front end
 //! host       a running Python as the front end's host
+//! interned   objects by number
 //! dtype      tl.dtype, tl.pointer_type
 //! errors     diagnostics as exceptions
 //! interrupt  Ctrl-C during a launch
@@ -17,6 +18,7 @@ mod convert;
 mod dtype;
 mod errors;
 mod host;
+mod interned;
 mod interrupt;
 mod kernel;
 mod names;
@@ -32,6 +34,8 @@ mod _naiad {
     #[pymodule_export]
     use crate::dtype::{DType, PointerType};
     #[pymodule_export]
+    use crate::errors::Refusal;
+    #[pymodule_export]
     use crate::kernel::{PyCompiled, PyKernel, configure};
     #[pymodule_export]
     use crate::names::{dtype_names, language_names, public_names};
@@ -44,6 +48,7 @@ mod _naiad {
         if std::env::var_os("NAIAD_BACKTRACE").is_none() {
             std::panic::set_hook(Box::new(|_| {}));
         }
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MAX_NUMEL", naiad::MAX_NUMEL)
     }
 }

@@ -75,14 +75,16 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
         );
     }
     let elem = elem_of(&obj.getattr(intern!(py, "dtype"))?)?;
-    let address: usize = data_ptr.call0()?.extract()?;
-    let shape: Vec<usize> = obj.getattr(intern!(py, "shape"))?.extract()?;
-    let strides: Vec<isize> = obj.call_method0(intern!(py, "stride"))?.extract()?;
+    let address: usize = part(&data_ptr.call0()?, "`data_ptr()` that gives")?;
+    let shape: Vec<usize> = part(&obj.getattr(intern!(py, "shape"))?, "`shape` that is")?;
+    let strides: Vec<isize> =
+        part(&obj.call_method0(intern!(py, "stride"))?, "`stride()` that gives")?;
     let storage = match obj.getattr_opt(intern!(py, "untyped_storage"))? {
         Some(untyped) => {
             let untyped = untyped.call0()?;
-            let start: usize = untyped.call_method0(intern!(py, "data_ptr"))?.extract()?;
-            let bytes: usize = untyped.call_method0(intern!(py, "nbytes"))?.extract()?;
+            let start: usize =
+                part(&untyped.call_method0(intern!(py, "data_ptr"))?, "storage at")?;
+            let bytes: usize = part(&untyped.call_method0(intern!(py, "nbytes"))?, "storage of")?;
             start..start.saturating_add(bytes)
         }
         None => {
@@ -96,6 +98,16 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
     };
     let view = View { elem, shape, strides };
     Ok(Tensor { elem, address, storage, view: Some(view), writable: true })
+}
+
+/// A part of what makes a tensor; `what` is followed by what was found instead.
+fn part<'py, T: FromPyObjectOwned<'py>>(found: &Bound<'py, PyAny>, what: &str) -> Result<T, Trouble> {
+    found.extract().or_else(|_| {
+        unfit(
+            format!("has a {what} {}, so it is no tensor", found.repr()?),
+            "a tensor gives its address as an int, and its shape and strides as tuples of ints",
+        )
+    })
 }
 
 fn array_like(obj: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
@@ -266,21 +278,25 @@ fn no_such_dtype<T>(name: &str) -> Result<T, Trouble> {
 /// The scalar of a dtype object of torch, or of `triton.reinterpret`.
 fn elem_of(dtype: &Bound<'_, PyAny>) -> Result<Scalar, Trouble> {
     // Libraries have one object for each dtype, so its address is its name; it is kept alive so
-    // that no other object gets that address.
+    // that no other object gets that address. They have a few dozen: a class that makes a new dtype
+    // object for each tensor must not fill memory here.
+    const MOST: usize = 64;
     type Known = Mutex<FxHashMap<usize, (Py<PyAny>, Scalar)>>;
     static KNOWN: PyOnceLock<Known> = PyOnceLock::new();
     let py = dtype.py();
+    if let Ok(d) = dtype.cast::<DType>() {
+        return d.get().elem.scalar().map_or_else(|| no_such_dtype(&d.get().name()), Ok);
+    }
     let known = KNOWN.get_or_init(py, Known::default);
     let key = dtype.as_ptr() as usize;
     if let Some((_, scalar)) = known.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return Ok(*scalar);
     }
-    let found = match dtype.cast::<DType>() {
-        Ok(d) => d.get().elem.scalar(),
-        Err(_) => scalar_from_library(&dtype.str()?.to_string()),
-    };
-    let Some(scalar) = found else { return no_such_dtype(&dtype.str()?.to_string()) };
+    let name = dtype.str()?.to_string();
+    let Some(scalar) = scalar_from_library(&name) else { return no_such_dtype(&name) };
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    known.insert(key, (dtype.clone().unbind(), scalar));
+    if known.len() < MOST {
+        known.insert(key, (dtype.clone().unbind(), scalar));
+    }
     Ok(scalar)
 }

@@ -22,6 +22,11 @@ impl Error {
     pub fn id(&self) -> Id {
         self.0.id
     }
+
+    pub fn with_help(mut self, help: impl Into<String>) -> Error {
+        self.0.help.push(help.into());
+        self
+    }
 }
 
 impl From<Diagnostic> for Error {
@@ -56,16 +61,8 @@ impl std::error::Error for Error {}
 pub fn guard<T>(doing: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
     // What a panic leaves half done is dropped with the closure: callers share only caches whose
     // entries are inserted whole.
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
-        let what = payload
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| payload.downcast_ref::<&str>().copied())
-            .unwrap_or("a panic without a message");
-        Err(Diagnostic::new(Id::Internal, format!("Naiad failed while {doing}: {what}"))
-            .help("this is a bug of Naiad, not of your kernel; please report it with the kernel and the launch")
-            .into())
-    })
+    catch_unwind(AssertUnwindSafe(f))
+        .unwrap_or_else(|payload| Err(Diagnostic::of_panic(doing, &*payload).into()))
 }
 
 #[cfg(test)]

@@ -1,22 +1,27 @@
 //! A kernel with its compiled variants.
 
-use crate::recorder::{Answer, Recorder};
+use crate::recorder::{LiveHost, Recorder};
 use crate::signature::{Signature, Slot};
 use crate::specialize::{Specialization, encode_spec};
+use crate::variants::{Made, Variants};
 use crate::{
-    Args, CompileOptions, Compiled, Device, Error, FnRef, Grid, Host, HostValue, IntoGrid,
-    LaunchConfig, ParamSpec, Result, Value, guard,
+    Args, CompileOptions, Compiled, Device, Error, FnRef, Grid, HostValue, IntoGrid, LaunchConfig, ParamSpec,
+    Result, Value, guard,
 };
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, LaunchOptions, Report};
-use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What `@triton.jit(...)` says beside the function.
 #[derive(Clone, Default, Debug)]
 pub struct KernelOptions {
     /// Parameters whose integers never become constexpr.
     pub do_not_specialize: Vec<ParamSelector>,
+    /// Parameters whose alignment nothing may be concluded from.
+    pub do_not_specialize_on_alignment: Vec<ParamSelector>,
+    /// The annotations that the host knows better than the text says them, by position: an alias
+    /// has the name of what it stands for.
+    pub annotations: Vec<Option<String>>,
     /// Launches check assertions and integer overflow unless they say otherwise.
     pub debug: bool,
 }
@@ -30,55 +35,42 @@ pub enum ParamSelector {
 
 /// A kernel: its parameters, and its compiled variants, one for each combination of argument types
 /// and constexpr values that was launched.
-pub struct Kernel<H> {
+pub struct Kernel<H: LiveHost> {
     host: Arc<H>,
     function: FnRef,
     signature: Signature,
     options: KernelOptions,
-    /// By the encoded specs; under one key, variants that differ in what the host had answered.
-    variants: Mutex<FxHashMap<Vec<u8>, Vec<Variant>>>,
+    variants: Variants<H::Watch>,
 }
 
-struct Variant {
-    answers: Vec<Answer>,
-    /// Where the kernel asked for it.
-    num_warps: Option<u32>,
-    compiled: Arc<Compiled>,
+/// Arguments judged and encoded: what a launch needs besides code.
+pub struct Request {
+    specs: Vec<ParamSpec>,
+    key: Vec<u8>,
+    args: Vec<Arg>,
+    config: LaunchConfig,
 }
 
 /// A launch that is ready to run: arguments judged, code compiled.
 pub struct Launch {
-    compiled: Arc<Compiled>,
+    made: Arc<Made>,
     args: Vec<Arg>,
     pub config: LaunchConfig,
-    /// Whether this launch had to compile: then its findings and prints are news.
-    pub fresh: bool,
 }
 
-impl<H: Host> Kernel<H> {
+impl<H: LiveHost> Kernel<H> {
     /// Parses the kernel and reads its parameters; nothing is compiled yet.
     pub fn new(host: Arc<H>, function: FnRef, options: KernelOptions) -> Result<Kernel<H>> {
         let info = guard("reading a kernel", || Ok(naiad_front::inspect(&*host, function)?))?;
-        let mut signature = Signature::new(&info);
-        for selector in &options.do_not_specialize {
-            let index = match selector {
-                ParamSelector::Name(name) => signature.index_of(name),
-                ParamSelector::Index(i) => Some(*i).filter(|i| *i < signature.params.len()),
-            };
-            // Triton ignores what names no parameter.
-            let Some(index) = index else { continue };
-            if signature.params[index].info.is_constexpr {
-                let name = &signature.params[index].info.name;
-                let message = format!("`{name}` is constexpr and in `do_not_specialize` at once");
-                let d =
-                    signature.at(index, Diagnostic::new(Id::BadLaunch, message), "constexpr here");
-                return Err(d
-                    .help("a constexpr is specialized on by its nature: drop one of the two")
-                    .into());
-            }
+        let mut signature = Signature::new(&info, &options.annotations);
+        for index in signature.select("do_not_specialize", &options.do_not_specialize)? {
             signature.params[index].specialize = false;
         }
-        Ok(Kernel { host, function, signature, options, variants: Mutex::default() })
+        let unaligned = &options.do_not_specialize_on_alignment;
+        for index in signature.select("do_not_specialize_on_alignment", unaligned)? {
+            signature.params[index].assume_alignment = false;
+        }
+        Ok(Kernel { host, function, signature, options, variants: Variants::default() })
     }
 
     pub fn name(&self) -> &str {
@@ -96,7 +88,10 @@ impl<H: Host> Kernel<H> {
     /// Compiles the kernel for a specialization written out, or finds it compiled.
     pub fn compile(&self, specs: &[ParamSpec]) -> Result<Arc<Compiled>> {
         let config = LaunchConfig { debug: self.options.debug, ..LaunchConfig::default() };
-        self.variant(specs, &config.compile_options()).map(|(compiled, _)| compiled)
+        let options = config.compile_options();
+        let made = self.make(&encode_specs(specs, &options), specs, &options)?;
+        made.take_news();
+        Ok(made.compiled.clone())
     }
 
     /// Makes a launch of arguments sorted to their parameters and of launch options.
@@ -105,6 +100,15 @@ impl<H: Host> Kernel<H> {
         slots: impl IntoIterator<Item = Slot<Value>>,
         options: impl IntoIterator<Item = (K, HostValue)>,
     ) -> Result<Launch> {
+        self.request(slots, options)?.compile(self)
+    }
+
+    /// The first half of [`Kernel::prepare`]: judges arguments and options.
+    pub fn request<K: AsRef<str>>(
+        &self,
+        slots: impl IntoIterator<Item = Slot<Value>>,
+        options: impl IntoIterator<Item = (K, HostValue)>,
+    ) -> Result<Request> {
         let mut config = LaunchConfig { debug: self.options.debug, ..LaunchConfig::default() };
         for (name, value) in options {
             config.set(name.as_ref(), &value)?;
@@ -118,8 +122,9 @@ impl<H: Host> Kernel<H> {
             };
             special.push(&self.signature, value)?;
         }
-        let (compiled, fresh) = self.variant(&special.specs, &config.compile_options())?;
-        Ok(Launch { compiled, args: special.args, config, fresh })
+        let Specialization { specs, args } = special;
+        let key = encode_specs(&specs, &config.compile_options());
+        Ok(Request { key, specs, args, config })
     }
 
     /// The value that a parameter has when nothing is given for it.
@@ -132,43 +137,41 @@ impl<H: Host> Kernel<H> {
         Ok(Value::Host(value))
     }
 
-    fn variant(
+    /// Compiles, unless that was done before or is being done by another thread.
+    fn make(
         &self,
+        key: &[u8],
         specs: &[ParamSpec],
         options: &CompileOptions,
-    ) -> Result<(Arc<Compiled>, bool)> {
-        let mut key = Vec::with_capacity(specs.len() * 4 + 1);
-        key.push(u8::from(options.debug) + 2 * u8::from(options.sanitize_overflow));
-        specs.iter().for_each(|s| encode_spec(s, &mut key));
-        if let Some(compiled) = self.find(&key, options) {
-            return Ok((compiled, false));
+    ) -> Result<Arc<Made>> {
+        let num_warps = options.num_warps;
+        loop {
+            if let Some(made) = self.variants.find(&*self.host, key, num_warps) {
+                return Ok(made);
+            }
+            let Some(_turn) = self.variants.begin(key) else { continue };
+            // It may have been finished between the look and the turn.
+            if let Some(made) = self.variants.find(&*self.host, key, num_warps) {
+                return Ok(made);
+            }
+            let latest = self.variants.latest(&*self.host);
+            let recorder = Recorder::new(&*self.host, latest.as_ref().map(|made| &made.answers));
+            let doing = format!("compiling `{}`", self.name());
+            let compile = || naiad_front::compile(&recorder, self.function, specs, options);
+            let compiled = guard(&doing, || Ok(compile()?))?;
+            let made = Made::new(compiled, recorder.into_answers(), num_warps);
+            return Ok(self.variants.add(&*self.host, key.to_vec(), made));
         }
-        // Not under the lock: the host may run Python, which may launch kernels.
-        let recorder = Recorder::new(&*self.host);
-        let doing = format!("compiling `{}`", self.name());
-        let compiled =
-            guard(&doing, || Ok(naiad_front::compile(&recorder, self.function, specs, options)?))?;
-        let variant = Variant {
-            answers: recorder.into_answers(),
-            num_warps: compiled.asked_num_warps.then_some(options.num_warps),
-            compiled: Arc::new(compiled),
-        };
-        let compiled = variant.compiled.clone();
-        let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
-        variants.entry(key).or_default().push(variant);
-        Ok((compiled, true))
     }
 
-    fn find(&self, key: &[u8], options: &CompileOptions) -> Option<Arc<Compiled>> {
-        let variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
-        // The newest first: what was redefined seldom goes back.
-        let mut candidates = variants.get(key)?.iter().rev();
-        candidates
-            .find(|v| {
-                v.num_warps.is_none_or(|n| n == options.num_warps)
-                    && v.answers.iter().all(|a| a.still_holds(&*self.host))
-            })
-            .map(|v| v.compiled.clone())
+    /// How many variants are compiled.
+    pub fn variants(&self) -> usize {
+        self.variants.len()
+    }
+
+    /// Shows what the host watches for each variant, unless another thread is at it just now.
+    pub fn try_each_watch(&self, f: impl FnMut(&H::Watch)) {
+        self.variants.try_each(f);
     }
 
     /// Launches on [`Device::cpu`] and waits for the result.
@@ -202,14 +205,32 @@ impl<H: Host> Kernel<H> {
     }
 }
 
-impl Launch {
-    pub fn compiled(&self) -> &Compiled {
-        &self.compiled
+impl Request {
+    /// The launch, where the code for it is at hand; the request itself otherwise.
+    pub fn find<H: LiveHost>(self, kernel: &Kernel<H>) -> std::result::Result<Launch, Request> {
+        match kernel.variants.find(&*kernel.host, &self.key, self.config.num_warps) {
+            Some(made) => Ok(Launch { made, args: self.args, config: self.config }),
+            None => Err(self),
+        }
     }
 
-    /// The variant itself, to be kept.
-    pub fn compiled_arc(&self) -> Arc<Compiled> {
-        self.compiled.clone()
+    /// The launch; compiles first where needed. May wait for another thread that compiles the same,
+    /// so nothing may be held here that the host needs for its answers.
+    pub fn compile<H: LiveHost>(self, kernel: &Kernel<H>) -> Result<Launch> {
+        let made = kernel.make(&self.key, &self.specs, &self.config.compile_options())?;
+        Ok(Launch { made, args: self.args, config: self.config })
+    }
+}
+
+impl Launch {
+    pub fn compiled(&self) -> &Arc<Compiled> {
+        &self.made.compiled
+    }
+
+    /// Whether the findings and prints of the compilation are yet to be shown. True once: whoever
+    /// asks shows them.
+    pub fn take_news(&self) -> bool {
+        self.made.take_news()
     }
 
     /// Runs the programs of the grid; an empty grid runs nothing.
@@ -222,11 +243,18 @@ impl Launch {
         if grid.is_empty() {
             return Ok(Report::default());
         }
-        guard(&format!("running `{}`", self.compiled.func.name), || {
+        let func = &self.made.compiled.func;
+        guard(&format!("running `{}`", func.name), || {
             // SAFETY: as promised to this function.
-            Ok(unsafe {
-                naiad_interp::launch(&self.compiled.func, grid.counts(), &self.args, options)
-            }?)
+            Ok(unsafe { naiad_interp::launch(func, grid.counts(), &self.args, options) }?)
         })
     }
+}
+
+/// Without the number of warps, which few kernels ask for: to most it would be needless variants.
+fn encode_specs(specs: &[ParamSpec], options: &CompileOptions) -> Vec<u8> {
+    let mut key = Vec::with_capacity(specs.len() * 4 + 1);
+    key.push(u8::from(options.debug) + 2 * u8::from(options.sanitize_overflow));
+    specs.iter().for_each(|s| encode_spec(s, &mut key));
+    key
 }

@@ -44,6 +44,7 @@ mod signature;
 mod specialize;
 mod text;
 mod value;
+mod variants;
 
 pub use annotation::Annotation;
 pub use args::{Args, Argument, Element, ElementMut, SliceView, constexpr};
@@ -51,7 +52,7 @@ pub use clock::nanoseconds;
 pub use device::Device;
 pub use error::{Error, Result, guard};
 pub use grid::{Grid, IntoGrid};
-pub use kernel::{Kernel, KernelOptions, Launch, ParamSelector};
+pub use kernel::{Kernel, KernelOptions, Launch, ParamSelector, Request};
 pub use module::Module;
 pub use naiad_diag::{Diagnostic, Id, Label, Place, Severity, Source, render};
 pub use naiad_front::host::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef};
@@ -60,8 +61,10 @@ pub use naiad_front::names::{
 };
 pub use naiad_front::{Compiled, Options as CompileOptions, ParamSpec};
 pub use naiad_interp::{LaunchOptions, Operand, PolicyKind, Printed, Report, View};
+pub use naiad_ir::types::MAX_NUMEL;
 pub use naiad_ir::{Elem, Pointer, Scalar, Type};
 pub use options::LaunchConfig;
 pub use print::{PrintLayout, PrintOptions, Printer};
+pub use recorder::{LiveHost, Question};
 pub use signature::{Bound, Param, Signature, Slot};
 pub use value::{Descriptor, Tensor, Value};

@@ -2,7 +2,7 @@
 
 use crate::annotation::Annotation;
 use crate::options::LaunchConfig;
-use crate::{Error, Result};
+use crate::{Error, ParamSelector, Result};
 use naiad_diag::{Diagnostic, Id, Place};
 use naiad_front::{KernelInfo, ParamInfo, names::nearest};
 
@@ -22,6 +22,8 @@ pub struct Param {
     pub annotation: Annotation,
     /// Integers that are 1 become constexpr.
     pub specialize: bool,
+    /// Code may be compiled for the alignment that an argument happens to have. None is so far.
+    pub assume_alignment: bool,
 }
 
 /// What a parameter got.
@@ -42,14 +44,43 @@ pub struct Bound<K, T> {
 }
 
 impl Signature {
-    pub(crate) fn new(info: &KernelInfo) -> Signature {
-        let params = info.params.iter().enumerate().map(|(i, param)| Param {
-            place: info.places.get(i).cloned(),
-            annotation: param.annotation.as_deref().map_or(Annotation::Free, Annotation::parse),
-            specialize: true,
-            info: param.clone(),
+    /// `annotations` take the place of those in the text, where there are any.
+    pub(crate) fn new(info: &KernelInfo, annotations: &[Option<String>]) -> Signature {
+        let params = info.params.iter().enumerate().map(|(i, param)| {
+            let mut own = param.clone();
+            if let Some(Some(text)) = annotations.get(i) {
+                own.is_constexpr = text == "constexpr";
+                own.annotation = Some(text.clone());
+            }
+            let annotation = own.annotation.as_deref();
+            Param {
+                place: info.places.get(i).cloned(),
+                annotation: annotation.map_or(Annotation::Free, Annotation::parse),
+                specialize: true,
+                assume_alignment: true,
+                info: own,
+            }
         });
         Signature { kernel: info.name.clone(), params: params.collect() }
+    }
+
+    /// The parameters that `option` of `@triton.jit` lists. As in Triton, what names no parameter
+    /// is passed over.
+    pub(crate) fn select(&self, option: &str, listed: &[ParamSelector]) -> Result<Vec<usize>> {
+        let indices = listed.iter().filter_map(|selector| match selector {
+            ParamSelector::Name(name) => self.index_of(name),
+            ParamSelector::Index(i) => Some(*i).filter(|i| *i < self.params.len()),
+        });
+        let check = |index: usize| {
+            let info = &self.params[index].info;
+            if !info.is_constexpr {
+                return Ok(index);
+            }
+            let message = format!("`{}` is constexpr and in `{option}` at once", info.name);
+            let d = self.at(index, Diagnostic::new(Id::BadLaunch, message), "constexpr here");
+            Err(d.help("a constexpr is specialized on by its nature: drop one of the two").into())
+        };
+        indices.map(check).collect()
     }
 
     pub fn index_of(&self, name: &str) -> Option<usize> {
@@ -195,11 +226,9 @@ mod tests {
                 variadic: text.starts_with('*'),
             }
         });
-        Signature::new(&KernelInfo {
-            name: "k".into(),
-            params: params.collect(),
-            places: Vec::new(),
-        })
+        let info =
+            KernelInfo { name: "k".into(), params: params.collect(), places: Vec::new() };
+        Signature::new(&info, &[])
     }
 
     fn slots(

@@ -14,7 +14,7 @@ fn signature(annotation: Option<&str>, specialize: bool) -> Signature {
         variadic: false,
     };
     let mut s =
-        Signature::new(&KernelInfo { name: "k".into(), params: vec![info], places: Vec::new() });
+        Signature::new(&KernelInfo { name: "k".into(), params: vec![info], places: Vec::new() }, &[]);
     s.params[0].specialize = specialize;
     s
 }

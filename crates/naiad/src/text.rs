@@ -2,11 +2,11 @@
 
 use crate::annotation::Annotation;
 use crate::specialize::Specialization;
-use crate::{Error, Host, HostValue, Kernel, ParamSpec, Result, Value};
+use crate::{Error, HostValue, Kernel, LiveHost, ParamSpec, Result, Value};
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::{Shape, Type};
 
-impl<H: Host> Kernel<H> {
+impl<H: LiveHost> Kernel<H> {
     /// Reads a specialization. Each parameter is given a type (`i32`, `*fp16`), or a value, which
     /// then counts as in a launch; those left out have their defaults.
     pub fn parse_specs(&self, text: &str) -> Result<Vec<ParamSpec>> {
