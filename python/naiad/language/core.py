@@ -9,7 +9,7 @@ import operator
 from .. import _naiad
 from .._naiad import dtype, pointer_type
 
-TRITON_MAX_TENSOR_NUMEL = 1 << 20
+TRITON_MAX_TENSOR_NUMEL = _naiad.MAX_NUMEL
 
 
 class builtin:

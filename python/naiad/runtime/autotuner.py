@@ -1,8 +1,15 @@
 """``autotune`` and ``heuristics``: launches whose meta-parameters are chosen here."""
 
+import concurrent.futures
+import os
+import time
+import warnings
+
+from .. import _naiad, knobs
 from ..errors import CompileTimeAssertionFailure
+from . import cache, source
 from .errors import AutotunerError, OutOfResources, PTXASError
-from .jit import KernelInterface
+from .jit import KernelInterface, silently
 
 # A configuration that fails so does not fit; anything else is a fault to be seen.
 _UNFIT = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
@@ -30,6 +37,7 @@ class Config:
         self.ir_override = ir_override
 
     def all_kwargs(self):
+        """What a launch is given: the options that are None are left to their defaults."""
         options = {
             "num_warps": self.num_warps,
             "num_ctas": self.num_ctas,
@@ -70,12 +78,17 @@ class Autotuner(KernelInterface):
         post_hook=None,
         prune_configs_by=None,
         do_bench=None,
+        cache_results=False,
     ):
         self.fn = fn
         self.base_fn = _base(fn)
         self.__name__ = self.base_fn.__name__
+        self.__doc__ = getattr(self.base_fn, "__doc__", None)
         self.arg_names = arg_names
         self.configs = list(configs) or [Config({})]
+        for config in self.configs:
+            if not isinstance(config, Config):
+                raise TypeError(f"a configuration is a `triton.Config`, not {config!r}")
         self.keys = list(key)
         self.reset_to_zero = list(reset_to_zero or ())
         self.restore_value = list(restore_value or ())
@@ -84,17 +97,25 @@ class Autotuner(KernelInterface):
                 raise ValueError(f"`{name}` is no parameter of `{self.__name__}`: {arg_names}")
         self.user_pre_hook = pre_hook
         self.user_post_hook = post_hook
-        prune = prune_configs_by or {}
-        self.early_config_prune = prune.get("early_config_prune")
-        self.perf_model = prune.get("perf_model")
-        self.configs_top_k = prune.get("top_k", 1.0)
+        prune = dict(prune_configs_by or {})
+        self.early_config_prune = prune.pop("early_config_prune", None)
+        self.perf_model = prune.pop("perf_model", None)
+        self.configs_top_k = prune.pop("top_k", 1.0)
+        if prune:
+            raise ValueError(
+                f"`prune_configs_by` has {', '.join(map(repr, prune))}, but knows "
+                "'early_config_prune', 'perf_model' and 'top_k'"
+            )
         self._do_bench = do_bench
+        self.cache_results = cache_results
         self.cache = {}
         self.configs_timings = {}
         self.best_config = None
         self.bench_time = None
 
     def run(self, *args, **kwargs):
+        if kwargs.get("warmup"):
+            return self._compile(self._pruned(args, kwargs), args, kwargs)
         nargs = dict(zip(self.arg_names, args))
         tuned = False
         if len(self.configs) == 1:
@@ -103,51 +124,158 @@ class Autotuner(KernelInterface):
             key = self._key({**nargs, **kwargs})
             config = self.cache.get(key)
             if config is None:
-                config, tuned = self._tune(args, kwargs, nargs), True
+                config, tuned = self._choose(key, args, kwargs, nargs)
                 self.cache[key] = config
         self.best_config = config
-        self._check_conflicts(config, kwargs)
+        options = self._options(config, kwargs)
         if tuned:
             self._before(nargs, kwargs, reset_only=True)
         if config.pre_hook is not None:
-            config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
-        return self.fn.run(*args, **kwargs, **config.all_kwargs())
+            config.pre_hook({**nargs, **options})
+        return self.fn.run(*args, **options)
 
-    def warmup(self, *args, **kwargs):
-        nargs = dict(zip(self.arg_names, args))
-        configs = self._prune(nargs, kwargs)
-        return [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in configs]
+    def _options(self, config, kwargs):
+        """The keywords of a launch of this configuration."""
+        chosen = config.all_kwargs()
+        if chosen.keys() & kwargs.keys():
+            # An option that is None is left to its default, so it contradicts nothing.
+            kwargs = {name: x for name, x in kwargs.items() if name not in chosen or x is not None}
+            conflicts = sorted(chosen.keys() & kwargs.keys())
+            if conflicts:
+                raise ValueError(
+                    f"Conflicting meta-parameters: {', '.join(conflicts)}. They are tuned, so a "
+                    "launch cannot give them too."
+                )
+        return {**kwargs, **chosen}
 
     def _key(self, arguments):
-        named = [arguments[name] for name in self.keys if name in arguments]
-        typed = [str(arg.dtype) for arg in arguments.values() if hasattr(arg, "dtype")]
-        return (*named, *typed)
+        key = [arguments[name] for name in self.keys if name in arguments]
+        for name in self.arg_names:
+            arg = arguments.get(name)
+            if hasattr(arg, "dtype"):
+                key.append(str(arg.dtype))
+        try:
+            hash(key := tuple(key))
+        except TypeError:
+            key = tuple(map(repr, key))
+        return key
+
+    def _choose(self, key, args, kwargs, nargs):
+        """The best configuration for a key, and whether it had to be tuned for."""
+        entry = self._entry(key)
+        timings = entry and self._loaded(entry)
+        if timings:
+            self.configs_timings, self.bench_time = timings, None
+            best = _best(timings)
+        else:
+            best = self._tune(args, kwargs, nargs)
+            if entry:
+                rows = [[self.configs.index(c), t] for c, t in self.configs_timings.items()]
+                entry.store({"kernel": self.__name__, "key": repr(key), "timings": rows})
+        if knobs.autotuning.print and not timings:
+            print(
+                f"autotune {self.__name__} for the key {key}: {best} is the fastest of "
+                f"{len(self.configs_timings)} configurations, after {self.bench_time:.2f} s"
+            )
+        if knobs.autotuning.listener is not None:
+            knobs.autotuning.listener(
+                fn=self.base_fn,
+                key=key,
+                best_config=best,
+                configs_timings=self.configs_timings,
+                bench_time=self.bench_time,
+                cache_hit=bool(timings),
+            )
+        return best, not timings
+
+    def _entry(self, key):
+        """Where the result for a key is kept on disk; None where it is not."""
+        if not (self.cache_results or knobs.autotuning.cache):
+            return None
+        # What a hook does to a launch, and so to its time, is not in any key.
+        if any(config.pre_hook is not None for config in self.configs):
+            return None
+        facts = [_naiad.__version__, os.cpu_count(), self.base_fn.cache_key]
+        fn = self.fn
+        while fn is not self.base_fn:
+            if isinstance(fn, Heuristics):
+                facts += [f"{name}={source.text_of(f)}" for name, f in fn.values.items()]
+            fn = fn.fn
+        # A pruning function sees more than the key, and can only have made the choice smaller.
+        return cache.Entry("autotune", *facts, *self.configs, repr(key))
+
+    def _loaded(self, entry):
+        result = entry.load()
+        try:
+            timings = {self.configs[i]: t for i, t in result["timings"]}
+            return timings if timings and _time(timings[_best(timings)]) < float("inf") else None
+        except (TypeError, KeyError, IndexError, ValueError):
+            # Not written by this version of these lines: tuned again, and then overwritten.
+            return None
 
     def _tune(self, args, kwargs, nargs):
-        import time
-
         start = time.perf_counter()
-        configs = self._prune(nargs, kwargs)
-        timings = {config: self._time(config, args, kwargs, nargs) for config in configs}
+        configs = self._pruned(args, kwargs)
+        for config in configs:
+            self._options(config, kwargs)
+        self._compile([c for c in configs if c.pre_hook is None], args, kwargs, silent=True)
+        # A launch that tunes leaves what one leaves that does not, whatever the trials have done to
+        # the kernel's tensors, and even if one of them fails.
+        saved = _Saved(nargs, kwargs, but=self.reset_to_zero)
+        reasons = []
+        try:
+            timings = {}
+            for config in configs:
+                timings[config] = self._measure(config, args, kwargs, nargs, reasons)
+        finally:
+            saved.restore()
         self.bench_time = time.perf_counter() - start
         self.configs_timings = timings
-        best = min(timings, key=lambda config: timings[config][0])
-        if timings[best][0] == float("inf"):
-            raise AutotunerError(f"no configuration of `{self.__name__}` can be run")
+        best = _best(timings)
+        if _time(timings[best]) == float("inf"):
+            raise AutotunerError(
+                f"no configuration of `{self.__name__}` can be run; the first one fails so: {reasons[0]}"
+            ) from reasons[0]
         return best
 
-    def _time(self, config, args, kwargs, nargs):
+    def _compile(self, configs, args, kwargs, silent=False):
+        """Compiles for all configurations at once.
+
+        A silent one leaves to the trials, which are in order, what there is to show or to raise.
+        """
+        if not isinstance(self.fn, KernelInterface):
+            return []
+
+        def one(config):
+            options = {**self._options(config, kwargs), "warmup": True}
+            try:
+                return self.fn.run(*args, **options)
+            except Exception:
+                if not silent:
+                    raise
+
+        if silent:
+            one = silently(one)
+        # What the first asks about the names that the kernel uses is not asked again by the rest.
+        results = [one(config) for config in configs[:1]]
+        rest = configs[1:]
+        threads = min(len(rest), _cores())
+        if threads < 2 or not silent:
+            return results + [one(config) for config in rest]
+        with concurrent.futures.ThreadPoolExecutor(threads, "naiad-compile") as pool:
+            return results + list(pool.map(one, rest))
+
+    def _measure(self, config, args, kwargs, nargs, reasons):
         from ..testing import do_bench
 
-        self._check_conflicts(config, kwargs)
-        meta = config.all_kwargs()
+        options = self._options(config, kwargs)
 
         def once():
             if config.pre_hook is not None:
-                config.pre_hook({**nargs, **kwargs, **meta})
+                config.pre_hook({**nargs, **options})
             copies = self._before(nargs, kwargs)
             try:
-                self.fn.run(*args, **kwargs, **meta)
+                self.fn.run(*args, **options)
             except Exception as e:
                 self._after(nargs, kwargs, copies, e)
                 raise
@@ -156,7 +284,8 @@ class Autotuner(KernelInterface):
         bench = self._do_bench or do_bench
         try:
             return bench(once, quantiles=(0.5, 0.2, 0.8))
-        except _UNFIT:
+        except _UNFIT as e:
+            reasons.append(e)
             return [float("inf")] * 3
 
     def _before(self, nargs, kwargs, reset_only=False):
@@ -175,32 +304,31 @@ class Autotuner(KernelInterface):
         arguments = {**nargs, **kwargs}
         if self.user_post_hook is not None:
             self.user_post_hook(arguments, exception=exception)
+            return
         for name, copy in copies.items():
             _restore(arguments[name], copy)
 
-    def _check_conflicts(self, config, kwargs):
-        conflicts = sorted(set(config.kwargs) & set(kwargs))
-        if conflicts:
-            raise ValueError(
-                f"Conflicting meta-parameters: {', '.join(conflicts)}. They are tuned, so a launch "
-                "cannot give them too."
-            )
-
-    def _prune(self, nargs, kwargs):
+    def _pruned(self, args, kwargs):
+        nargs = dict(zip(self.arg_names, args))
         configs = self.configs
         if self.early_config_prune:
-            configs = self.early_config_prune(configs, nargs, **kwargs)
+            configs = list(self.early_config_prune(configs, nargs, **kwargs))
             if not configs:
-                raise AutotunerError("`early_config_prune` left no configuration")
+                raise AutotunerError(
+                    f"`early_config_prune` left no configuration of `{self.__name__}`: it must "
+                    "return at least one of those it is given"
+                )
         if self.perf_model:
             top_k = self.configs_top_k
             if isinstance(top_k, float):
                 if top_k > 1.0:
                     raise ValueError("`top_k` is a count, or a fraction of at most 1.0")
-                top_k = max(1, int(len(self.configs) * top_k))
+                top_k = int(len(self.configs) * top_k)
+            top_k = max(1, top_k)
             if len(configs) > top_k:
-                model = {c: self.perf_model(**{**nargs, **kwargs, **c.all_kwargs()}) for c in configs}
-                configs = sorted(configs, key=model.__getitem__)[:top_k]
+                model = [self.perf_model(**{**nargs, **kwargs, **c.all_kwargs()}) for c in configs]
+                order = sorted(range(len(configs)), key=model.__getitem__)
+                configs = [configs[i] for i in order[:top_k]]
         return configs
 
 
@@ -211,6 +339,7 @@ class Heuristics(KernelInterface):
         self.fn = fn
         self.base_fn = _base(fn)
         self.__name__ = self.base_fn.__name__
+        self.__doc__ = getattr(self.base_fn, "__doc__", None)
         self.arg_names = arg_names
         self.values = values
 
@@ -234,7 +363,22 @@ def autotune(
     do_bench=None,
     cache_results=False,
 ):
-    """Times each configuration where the values of ``key`` are new, and keeps the fastest."""
+    """Times each configuration where the values of ``key`` are new, and keeps the fastest.
+
+    With ``cache_results`` the times are kept on disk, and another process that launches the same
+    kernel with the same configurations and key need not measure.
+    """
+    given = {"warmup": warmup, "rep": rep, "use_cuda_graph": use_cuda_graph or None}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given:
+        warnings.warn(
+            f"`autotune` measures by `do_bench`: {', '.join(given)} will go. Write "
+            "`do_bench=lambda fn, quantiles: triton.testing.do_bench(fn, warmup=..., rep=..., "
+            "quantiles=quantiles)`",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        do_bench = do_bench or _deprecated_bench(given)
 
     def decorate(fn):
         return Autotuner(
@@ -248,6 +392,7 @@ def autotune(
             post_hook=post_hook,
             prune_configs_by=prune_configs_by,
             do_bench=do_bench,
+            cache_results=cache_results,
         )
 
     return decorate
@@ -258,10 +403,62 @@ def heuristics(values):
     return lambda fn: Heuristics(fn, fn.arg_names, values)
 
 
+def _deprecated_bench(given):
+    given = {name: given[name] for name in ("warmup", "rep") if name in given}
+
+    def bench(fn, quantiles):
+        from ..testing import do_bench
+
+        return do_bench(fn, quantiles=quantiles, **given)
+
+    return bench
+
+
 def _base(fn):
     while isinstance(fn, (Autotuner, Heuristics)):
         fn = fn.fn
     return fn
+
+
+def _time(measured):
+    """The time that counts of what a `do_bench` returned."""
+    return measured[0] if isinstance(measured, (list, tuple)) else measured
+
+
+def _best(timings):
+    return min(timings, key=lambda config: _time(timings[config]))
+
+
+def _cores():
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Saved:
+    """The contents of a launch's tensors, to be put back."""
+
+    def __init__(self, nargs, kwargs, but):
+        arguments = {**nargs, **kwargs}
+        tensors = [arg for name, arg in arguments.items() if name not in but and _may_change(arg)]
+        self.copies = [(tensor, _copy(tensor)) for tensor in tensors]
+
+    def restore(self):
+        for tensor, copy in self.copies:
+            _restore(tensor, copy)
+
+
+def _may_change(arg):
+    """Whether a kernel can write to the argument, and so can we."""
+    if not hasattr(arg, "dtype") or not getattr(arg, "shape", ()):
+        return False
+    if hasattr(arg, "copy_"):
+        # Elements of an expanded tensor share their memory, and torch refuses to write there.
+        strides = zip(arg.shape, arg.stride())
+        return hasattr(arg, "clone") and not any(s == 0 and n > 1 for n, s in strides)
+    writable = getattr(getattr(arg, "flags", None), "writeable", False)
+    return bool(writable and hasattr(arg, "copy"))
 
 
 def _fill_zero(tensor):
@@ -274,6 +471,7 @@ def _copy(tensor):
 
 def _restore(tensor, copy):
     if hasattr(tensor, "copy_"):
-        tensor.copy_(copy)
+        # Parameters of a model take no writes but through what is detached from them.
+        (tensor.detach() if hasattr(tensor, "detach") else tensor).copy_(copy)
     else:
         tensor[...] = copy

@@ -2,8 +2,10 @@
 
 import functools
 import inspect
+import threading
 
 from .. import _naiad
+from . import source
 
 
 class KernelInterface:
@@ -22,13 +24,23 @@ class KernelInterface:
 class JITParam:
     """A parameter of a jit function."""
 
-    def __init__(self, num, name, annotation, has_default, is_constexpr, do_not_specialize):
+    def __init__(self, num, param, annotation, is_constexpr, specialize, assume_alignment):
         self.num = num
-        self.name = name
+        self.name = param.name
         self.annotation = annotation or ""
-        self.has_default = has_default
+        self.default = param.default
         self.is_constexpr = is_constexpr
-        self.do_not_specialize = do_not_specialize
+        self.do_not_specialize = not specialize
+        self.do_not_specialize_on_alignment = not assume_alignment
+        self._param = param
+
+    @property
+    def has_default(self):
+        return self.default is not inspect.Parameter.empty
+
+    @property
+    def is_const(self):
+        return self.annotation.rsplit(".", 1)[-1] == "const" or self.annotation.startswith("*k")
 
     def __repr__(self):
         return f"JITParam({self.name})"
@@ -63,38 +75,58 @@ class JITFunction(KernelInterface):
         self._repr = repr
 
     def __getattr__(self, name):
-        # Made at its first use; not by `cached_property`, whose lock a fork could leave taken.
-        if name == "_kernel":
-            kernel = _naiad.Kernel(self, self.do_not_specialize, bool(self.debug))
-            return self.__dict__.setdefault(name, kernel)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        # Made at their first use; not by `cached_property`, whose lock a fork could leave taken.
+        make = _LAZY.get(name)
+        if make is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return self.__dict__.setdefault(name, make(self))
 
-    @functools.cached_property
+    @property
     def params(self):
-        fixed = self.do_not_specialize
-        return [
-            JITParam(i, name, annotation, default, constexpr, name in fixed or i in fixed)
-            for i, (name, annotation, default, constexpr) in enumerate(self._kernel.params)
-        ]
+        rows = zip(self.signature.parameters.values(), self._kernel.params)
+        return [JITParam(i, param, *row[1:]) for i, (param, row) in enumerate(rows)]
 
     @property
     def src(self):
-        """The text from `def` on, dedented as in Triton."""
-        text = inspect.cleandoc("\n" + inspect.getsource(self.fn))
-        return text[text.index("def ") :]
+        """The text from ``def`` on, dedented as in Triton."""
+        _, _, text, start, end = self._text
+        block = text.encode()[start:end].decode()
+        block = inspect.cleandoc("\n" + block)
+        return block[source.start_of_def(block) :]
 
     raw_src = src
 
+    def _unsafe_update_src(self, new_src):
+        """Has another text compiled from here on. What it names is looked up as before."""
+        new_src = inspect.cleandoc("\n" + new_src) + "\n"
+        file = f"<new source of {self.__qualname__}>"
+        self._text = (self.__name__, file, new_src, 0, len(new_src.encode()))
+        # Its parameters are read anew.
+        self.__dict__.pop("_kernel", None)
+
     @property
     def cache_key(self):
-        import hashlib
+        """A digest of all that the code depends on: this text, the texts of the functions that it
+        reaches, the constants that they read, and Naiad's version."""
+        return source.digest(self)
 
-        return hashlib.sha256(self.src.encode()).hexdigest()
+    @property
+    def device_caches(self):
+        """How many variants are compiled, by device."""
+        return {0: DeviceCache(self._kernel)}
 
     def run(self, *args, grid, warmup=False, **kwargs):
+        if warmup:
+            return self._compile(args, kwargs)
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
-        return self._kernel.launch(grid, warmup, args, kwargs)
+        return self._kernel.launch(grid, args, kwargs)
+
+    def _compile(self, args, kwargs):
+        mode = AsyncCompileMode.active
+        if mode is not None and not _thread.silent:
+            return mode.submit(self, args, kwargs)
+        return self._kernel.compile(_thread.silent, args, kwargs)
 
     def bind(self, *args, **kwargs):
         """The arguments by name, defaults included, and the launch options."""
@@ -102,7 +134,13 @@ class JITFunction(KernelInterface):
 
     def add_pre_run_hook(self, hook):
         """`hook(*args, **kwargs)` is called before each launch."""
+        if not callable(hook):
+            raise TypeError(f"a hook is called before each launch, which {hook!r} cannot be")
         self.pre_run_hooks.append(hook)
+
+    def repr(self, specialization):
+        """What the kernel calls itself: the name, unless ``repr=`` was given."""
+        return self.__name__ if self._repr is None else self._repr(specialization)
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError(
@@ -114,6 +152,109 @@ class JITFunction(KernelInterface):
         return f"JITFunction({self.__module__}:{self.__qualname__})"
 
 
+def _make_kernel(function):
+    return _naiad.Kernel(
+        function,
+        source.annotations(function),
+        function.do_not_specialize,
+        function.do_not_specialize_on_alignment,
+        bool(function.debug),
+    )
+
+
+# What a jit function has only once it is asked for, and how it is made.
+_LAZY = {"_kernel": _make_kernel, "_text": lambda function: source.find(function.fn)}
+
+
+class DeviceCache:
+    """The compiled variants of a kernel on one device, as far as they can be looked at."""
+
+    def __init__(self, kernel):
+        self._kernel = kernel
+
+    def __len__(self):
+        return len(self._kernel)
+
+    def __repr__(self):
+        return f"<{len(self)} compiled variants>"
+
+
+class _Thread(threading.local):
+    # Whether compilations here leave what they have to show to whoever uses the code.
+    silent = False
+
+
+_thread = _Thread()
+
+
+def silently(f):
+    """`f`, run so that what it compiles is shown only where it is used."""
+
+    def run(*args, **kwargs):
+        before, _thread.silent = _thread.silent, True
+        try:
+            return f(*args, **kwargs)
+        finally:
+            _thread.silent = before
+
+    return run
+
+
+class FutureKernel:
+    """A variant that is being compiled in the background."""
+
+    def __init__(self, name, future):
+        self._name = name
+        self._future = future
+
+    def result(self):
+        """The compiled kernel; waits for it."""
+        return self._future.result()
+
+    def __getattr__(self, attribute):
+        return getattr(self.result(), attribute)
+
+    def __repr__(self):
+        state = "compiled" if self._future.done() else "compiling"
+        return f"<{state} {self._name}>"
+
+
+class AsyncCompileMode:
+    """``with AsyncCompileMode(executor):`` compiles what is warmed up in it on the executor.
+
+    A launch waits for its own code only. Leaving the block waits for all of it, and raises what
+    went wrong unless ``ignore_errors``.
+    """
+
+    active = None
+
+    def __init__(self, executor, *, ignore_errors=False):
+        self.executor = executor
+        self.ignore_errors = ignore_errors
+        self._futures = []
+
+    def submit(self, function, args, kwargs):
+        kernel = function._kernel
+        future = self.executor.submit(silently(kernel.compile), True, args, kwargs)
+        self._futures.append(future)
+        return FutureKernel(function.__name__, future)
+
+    def __enter__(self):
+        if AsyncCompileMode.active is not None:
+            raise RuntimeError("`AsyncCompileMode` is on already, and cannot be on twice")
+        AsyncCompileMode.active = self
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        AsyncCompileMode.active = None
+        errors = [future.exception() for future in self._futures]
+        self._futures.clear()
+        errors = [error for error in errors if error is not None]
+        # An exception of the block's own says more than what follows from it.
+        if errors and kind is None and not self.ignore_errors:
+            raise errors[0]
+
+
 def jit(fn=None, **options):
     """Marks a function as a kernel, or as one that kernels call."""
     if fn is None:
@@ -122,6 +263,11 @@ def jit(fn=None, **options):
         fn = fn.fn
     if not inspect.isfunction(fn):
         raise TypeError(f"`@triton.jit` takes a function, not {type(fn).__name__}")
+    if fn.__name__ == "<lambda>":
+        raise TypeError(
+            "`@triton.jit` takes a function that is written with `def`, and this one is a lambda: "
+            "write `def name(...): return ...` under `@triton.jit`"
+        )
     return JITFunction(fn, **options)
 
 

@@ -1,8 +1,14 @@
-"""Where the text of a function stands."""
+"""What is known of a function: where its text stands, what its annotations mean, what it depends on."""
 
+import ast
+import builtins
+import hashlib
 import inspect
 import linecache
+import re
 import sys
+
+from .. import _naiad
 
 
 def find(fn):
@@ -16,18 +22,24 @@ def find(fn):
     lines = linecache.getlines(code.co_filename, fn.__globals__)
     first = code.co_firstlineno - 1
     if not lines:
-        raise OSError(
+        raise _naiad.Refusal(
             f"the source of `{fn.__name__}` cannot be found in `{code.co_filename}`: kernels are "
             "compiled from their text, so define it in a file or a notebook's cell"
         )
     block = inspect.getblock(lines[first:])
     if not any(line.lstrip().startswith(("def ", "async def ")) for line in block):
-        raise OSError(
+        raise _naiad.Refusal(
             f"`{code.co_filename}` has changed since `{fn.__name__}` was defined at line {first + 1}"
         )
     start = sum(len(line.encode()) for line in lines[:first])
     end = start + sum(len(line.encode()) for line in block)
     return fn.__name__, code.co_filename, "".join(lines), start, end
+
+
+def start_of_def(text):
+    """Where ``def`` stands in a function's text, behind its decorators."""
+    found = re.search(r"^(async\s+)?def\s", text, re.MULTILINE)
+    return found.start() if found else 0
 
 
 def declared_constexpr(namespace, name):
@@ -39,6 +51,117 @@ def declared_constexpr(namespace, name):
         if getattr(module, "__dict__", None) is not namespace:
             return False
         annotations = getattr(module, "__annotations__", {})
-    annotation = annotations.get(name)
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    return text.rsplit(".", 1)[-1].strip() == "constexpr"
+    return _meaning(annotations.get(name), namespace.get) == "constexpr"
+
+
+def annotations(function):
+    """For each parameter what its annotation says, in the names of Triton; None if it says nothing
+    that is known here, and then its text may."""
+    try:
+        given = function.fn.__annotations__
+    except NameError:
+        # From Python 3.14 on they are computed here, and may name what does not exist.
+        given = {}
+    lookup = _scope(function.fn)
+    return [_meaning(given.get(name), lookup) for name in function.arg_names]
+
+
+def _meaning(annotation, lookup):
+    from ..language import core
+
+    if isinstance(annotation, str):
+        text = annotation.strip().strip("\"'").strip()
+        if not re.fullmatch(r"[A-Za-z_][\w.]*", text):
+            return text
+        # Under an alias a name says nothing, so it is what it stands for that counts.
+        found = _resolve(text, lookup)
+        return _meaning(found, lookup) if isinstance(found, (type, core.dtype)) else text
+    if isinstance(annotation, core.dtype):
+        return annotation.mangled
+    if isinstance(annotation, type):
+        if issubclass(annotation, core.constexpr):
+            return "constexpr"
+        if annotation is core.const:
+            return "const"
+        if annotation in (int, float, bool):
+            return annotation.__name__
+        # A class that is nothing to a kernel, whatever its name.
+        return ""
+    return None
+
+
+def _resolve(path, lookup):
+    name, *attributes = path.split(".")
+    found = lookup(name)
+    for attribute in attributes:
+        found = getattr(found, attribute, None)
+    return found
+
+
+def _scope(fn):
+    """Looks names up as the function does."""
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
+
+    def lookup(name):
+        try:
+            return cells[name].cell_contents
+        except (KeyError, ValueError):
+            return fn.__globals__.get(name, getattr(builtins, name, None))
+
+    return lookup
+
+
+def digest(function):
+    """A digest of a jit function and of all that its code depends on."""
+    facts = [_naiad.__version__]
+    _collect(function, facts, set())
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()
+
+
+def _collect(function, facts, seen):
+    """Appends the texts of the functions that are reached, and the constants that they read."""
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    from .jit import JITFunction
+
+    fn = function.fn
+    text = function.src if isinstance(function, JITFunction) else text_of(fn)
+    facts.append(text)
+    facts.append(repr((fn.__defaults__, fn.__kwdefaults__)))
+    lookup = _scope(fn)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return
+    paths = {path for node in ast.walk(tree) if (path := _path(node))}
+    for path in sorted(paths):
+        _fact(path, _resolve(path, lookup), facts, seen)
+
+
+def _fact(path, value, facts, seen):
+    from ..language.core import constexpr, dtype
+    from .jit import ConstexprFunction, JITFunction
+
+    if isinstance(value, (JITFunction, ConstexprFunction)):
+        facts.append(path)
+        _collect(value, facts, seen)
+    elif isinstance(value, (constexpr, dtype, bool, int, float, str, bytes, tuple)):
+        facts.append(f"{path}={value!r}")
+
+
+def _path(node):
+    """`a.b.c` of an expression that reads it; None for others."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = _path(node.value)
+        return inner and f"{inner}.{node.attr}"
+    return None
+
+
+def text_of(fn):
+    try:
+        return inspect.cleandoc("\n" + inspect.getsource(fn))
+    except (OSError, TypeError):
+        return f"{fn.__module__}.{fn.__qualname__}"
