@@ -21,6 +21,7 @@ from .errors import (
 )
 from .hostmath import cdiv, next_power_of_2
 from .runtime import (
+    AsyncCompileMode,
     Autotuner,
     Config,
     ConstexprFunction,
@@ -42,6 +43,7 @@ from . import alias, compiler, errors, knobs, language, runtime, testing, tools
 __version__ = _naiad.__version__
 
 __all__ = [
+    "AsyncCompileMode",
     "Autotuner",
     "CompilationError",
     "CompileTimeAssertionFailure",

@@ -61,17 +61,109 @@ def test_tuples_by_their_elements():
     assert "x.1: i32, %1 x.2: *fp32)" in header(anything, (1, 2, X)).replace("%0 ", "")
 
 
-def test_do_not_specialize():
-    @triton.jit(do_not_specialize=["n"])
-    def kernel(n, m):
-        pass
-
-    assert "(%0 n: i32)" in header(kernel, 1, 1)
-
-
 @pytest.mark.parametrize("value", ["text", 2.5, (1, 2), tl.float16, np.float32, enum.Enum, [1, 2]])
 def test_constexpr_takes_anything(value):
     assert "@anything(" in header(anything, X, FLAG=value)
+
+
+@pytest.mark.parametrize(
+    "value, plain",
+    [
+        (np.int64(3), 3),
+        (np.uint8(200), 200),
+        (np.float32(2.0), 2.0),
+        (np.float64(0.1), 0.1),
+        (np.float16(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.str_("text"), "text"),
+        ((np.int64(3), np.bool_(False)), (3, False)),
+    ],
+)
+def test_numpy_scalars_are_constexprs_by_their_value(value, plain):
+    @triton.jit
+    def kernel(x, V: tl.constexpr, P: tl.constexpr):
+        tl.static_assert(V == P)
+        tl.static_assert(V == C)
+
+    C = tl.constexpr(value)
+    kernel.warmup(X, V=value, P=plain)
+    kernel.warmup(X, V=plain, P=plain)
+    # Of one value there is one variant.
+    assert len(kernel.device_caches[0]) == 1
+
+
+def test_numpy_scalars_as_options_and_in_grids():
+    compiled = copy[(np.int64(1),)](X, Y, 8, num_warps=np.int64(8))
+    assert compiled.metadata.num_warps == 8
+
+
+def test_numpy_scalars_are_no_run_time_arguments():
+    for value in (np.int64(3), np.float32(2.0), np.bool_(True)):
+        with pytest.raises(triton.LaunchError, match="is a NumPy scalar, which is no array"):
+            anything.warmup(value)
+    with pytest.raises(triton.LaunchError, match="is a NumPy scalar, which is no array"):
+        anything.warmup((np.int64(3), 1))
+
+
+class NoTensor:
+    """Torch-like, with one part replaced."""
+
+    dtype = tl.float32
+    shape = (4,)
+
+    def __init__(self, **parts):
+        self.__dict__.update(parts)
+
+    def data_ptr(self):
+        return 4096
+
+    def stride(self):
+        return (1,)
+
+
+@pytest.mark.parametrize(
+    "parts, message",
+    [
+        ({"data_ptr": lambda: "here"}, "has a `data_ptr()` that gives 'here'"),
+        ({"data_ptr": lambda: -1}, "has a `data_ptr()` that gives -1"),
+        ({"shape": "wide"}, "has a `shape` that is 'wide'"),
+        ({"stride": lambda: None}, "has a `stride()` that gives None"),
+    ],
+)
+def test_what_only_looks_like_a_tensor(parts, message):
+    with pytest.raises(triton.LaunchError) as e:
+        anything.warmup(NoTensor(**parts))
+    assert message in str(e.value) and "a tensor gives its address as an int" in str(e.value)
+
+
+@pytest.mark.parametrize("grid", [lambda: (1,), lambda a, b: (1,), lambda **kw: (1,)])
+def test_a_grid_that_takes_no_dictionary(grid):
+    with pytest.raises(triton.LaunchError) as e:
+        copy[grid](X, Y, 8)
+    assert "is called with one argument" in str(e.value) and "`lambda meta: (...)`" in str(e.value)
+    assert "positional" not in str(e.value)
+
+
+def test_type_errors_in_a_grid_come_through():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        copy[lambda meta: 1 + "1"](X, Y, 8)
+
+
+def test_a_lambda_is_no_kernel():
+    with pytest.raises(TypeError, match="written with `def`, and this one is a lambda"):
+        triton.jit(lambda x: x)
+
+
+def test_a_default_beyond_all_integers():
+    @triton.jit
+    def kernel(x, n=2**200):
+        pass
+
+    with pytest.raises(triton.LaunchError) as e:
+        kernel.warmup(X)
+    assert f"the default of `n` of `kernel` cannot be read: cannot be the int {2**200}" in str(e.value)
+    assert "Overflow" not in str(e.value)
+    assert "@kernel(" in header(kernel, X, n=2)
 
 
 @pytest.mark.parametrize(
@@ -173,14 +265,3 @@ def test_attributes_that_code_reads():
     assert copy.src.startswith("def copy(")
     compiled = copy.warmup(X, Y, 8, num_warps=8)
     assert (compiled.name, compiled.metadata.num_warps) == ("copy", 8)
-
-
-def test_hooks_run_before_each_launch():
-    @triton.jit
-    def kernel(x):
-        pass
-
-    calls = []
-    kernel.add_pre_run_hook(lambda *args, **kwargs: calls.append((args, kwargs)))
-    kernel[(0,)](3, num_warps=2)
-    assert calls == [((3,), {"num_warps": 2})]

@@ -8,8 +8,8 @@ use crate::Common;
 use crate::output::Output;
 use clap::Args;
 use naiad::{
-    Annotation, Diagnostic, LiveHost, HostValue, Id, Kernel, Module, Param, ParamSpec, Scalar, Type,
-    Value,
+    Annotation, Diagnostic, HostValue, Id, Kernel, LiveHost, Module, Param, ParamSpec, Scalar,
+    Type, Value,
 };
 
 #[derive(Args)]

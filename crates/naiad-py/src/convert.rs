@@ -47,11 +47,7 @@ pub fn to_host(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<Ho
 }
 
 /// The value of an object that is no more than a value; none for others.
-pub fn plain(
-    host: &PyHost,
-    obj: &Bound<'_, PyAny>,
-    hold: Hold,
-) -> PyResult<Option<HostValue>> {
+pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<Option<HostValue>> {
     let py = obj.py();
     if obj.is_none() {
         return Ok(Some(HostValue::None));

@@ -1,6 +1,8 @@
 //! A running Python as the front end's host.
 
-use crate::convert::{Hold, constexpr_class, constexpr_function_class, describe, to_host, to_python};
+use crate::convert::{
+    Hold, constexpr_class, constexpr_function_class, describe, to_host, to_python,
+};
 use crate::errors::Refusal;
 use crate::interned::{Held, Interned};
 use naiad::{
@@ -227,9 +229,17 @@ impl Seen {
 
 impl PyHost {
     /// None for what cannot change.
-    fn place<'q>(&self, py: Python<'_>, question: &'q Question) -> PyResult<Option<(Place, &'q str)>> {
+    fn place<'q>(
+        &self,
+        py: Python<'_>,
+        question: &'q Question,
+    ) -> PyResult<Option<(Place, &'q str)>> {
         Ok(Some(match question {
-            Question::Text(function) => (Place::Attribute(self.functions.held(py, function.0)?), TEXT),
+            // With another text a kernel gets another object here.
+            Question::Text(PyHost::KERNEL) => return Ok(None),
+            Question::Text(function) => {
+                (Place::Attribute(self.functions.held(py, function.0)?), TEXT)
+            }
             Question::Name(function, name) => {
                 let place = match Scope::of(&self.function(py, *function)?, name)? {
                     Scope::Globals(globals) => Place::Globals(globals.unbind()),

@@ -82,8 +82,7 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
     let storage = match obj.getattr_opt(intern!(py, "untyped_storage"))? {
         Some(untyped) => {
             let untyped = untyped.call0()?;
-            let start: usize =
-                part(&untyped.call_method0(intern!(py, "data_ptr"))?, "storage at")?;
+            let start: usize = part(&untyped.call_method0(intern!(py, "data_ptr"))?, "storage at")?;
             let bytes: usize = part(&untyped.call_method0(intern!(py, "nbytes"))?, "storage of")?;
             start..start.saturating_add(bytes)
         }
@@ -101,7 +100,10 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
 }
 
 /// A part of what makes a tensor; `what` is followed by what was found instead.
-fn part<'py, T: FromPyObjectOwned<'py>>(found: &Bound<'py, PyAny>, what: &str) -> Result<T, Trouble> {
+fn part<'py, T: FromPyObjectOwned<'py>>(
+    found: &Bound<'py, PyAny>,
+    what: &str,
+) -> Result<T, Trouble> {
     found.extract().or_else(|_| {
         unfit(
             format!("has a {what} {}, so it is no tensor", found.repr()?),

@@ -5,8 +5,8 @@ use crate::signature::{Signature, Slot};
 use crate::specialize::{Specialization, encode_spec};
 use crate::variants::{Made, Variants};
 use crate::{
-    Args, CompileOptions, Compiled, Device, Error, FnRef, Grid, HostValue, IntoGrid, LaunchConfig, ParamSpec,
-    Result, Value, guard,
+    Args, CompileOptions, Compiled, Device, Error, FnRef, Grid, HostValue, IntoGrid, LaunchConfig,
+    ParamSpec, Result, Value, guard,
 };
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, LaunchOptions, Report};
@@ -138,12 +138,7 @@ impl<H: LiveHost> Kernel<H> {
     }
 
     /// Compiles, unless that was done before or is being done by another thread.
-    fn make(
-        &self,
-        key: &[u8],
-        specs: &[ParamSpec],
-        options: &CompileOptions,
-    ) -> Result<Arc<Made>> {
+    fn make(&self, key: &[u8], specs: &[ParamSpec], options: &CompileOptions) -> Result<Arc<Made>> {
         let num_warps = options.num_warps;
         loop {
             if let Some(made) = self.variants.find(&*self.host, key, num_warps) {

@@ -93,10 +93,8 @@ impl<'h> Recorder<'h> {
         };
         // A bound method is a new object each time that it is asked for. Held against its variant,
         // that would have the kernel compiled for every launch.
-        let may_be_fresh = matches!(
-            (&question, &answer),
-            (Question::Attribute(..), Some(HostValue::Object(..)))
-        );
+        let may_be_fresh =
+            matches!((&question, &answer), (Question::Attribute(..), Some(HostValue::Object(..))));
         if may_be_fresh && ask()? != answer {
             self.fresh.borrow_mut().insert(question.clone());
         }

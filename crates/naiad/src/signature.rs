@@ -226,8 +226,7 @@ mod tests {
                 variadic: text.starts_with('*'),
             }
         });
-        let info =
-            KernelInfo { name: "k".into(), params: params.collect(), places: Vec::new() };
+        let info = KernelInfo { name: "k".into(), params: params.collect(), places: Vec::new() };
         Signature::new(&info, &[])
     }
 

@@ -13,8 +13,10 @@ fn signature(annotation: Option<&str>, specialize: bool) -> Signature {
         is_constexpr: annotation == Some("tl.constexpr"),
         variadic: false,
     };
-    let mut s =
-        Signature::new(&KernelInfo { name: "k".into(), params: vec![info], places: Vec::new() }, &[]);
+    let mut s = Signature::new(
+        &KernelInfo { name: "k".into(), params: vec![info], places: Vec::new() },
+        &[],
+    );
     s.params[0].specialize = specialize;
     s
 }

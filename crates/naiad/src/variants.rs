@@ -108,8 +108,7 @@ impl<W> Variants<W> {
         }
         drop(newest);
         let alike: Vec<_> = self.lock().known.get(key)?.iter().rev().cloned().collect();
-        let held =
-            |v: &&Arc<Variant<W>>| v.made.fits(num_warps) && v.made.answers.still_hold(host);
+        let held = |v: &&Arc<Variant<W>>| v.made.fits(num_warps) && v.made.answers.still_hold(host);
         let held = host.together(|| alike.iter().find(held))?;
         // With a watch on what now stands, and in front of the others.
         self.insert(host, key.to_vec(), held.made.clone());
@@ -146,12 +145,7 @@ impl<W> Variants<W> {
     }
 
     /// Keeps what was compiled, unless the host changed its answers meanwhile.
-    pub fn add<H: LiveHost<Watch = W>>(
-        &self,
-        host: &H,
-        key: Vec<u8>,
-        made: Made,
-    ) -> Arc<Made> {
+    pub fn add<H: LiveHost<Watch = W>>(&self, host: &H, key: Vec<u8>, made: Made) -> Arc<Made> {
         let made = Arc::new(made);
         self.insert(host, key, made.clone());
         made

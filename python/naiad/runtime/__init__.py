@@ -4,6 +4,7 @@ from . import driver, errors
 from .autotuner import Autotuner, Config, Heuristics, autotune, heuristics
 from .errors import InterpreterError, OutOfResources
 from .jit import (
+    AsyncCompileMode,
     ConstexprFunction,
     JITFunction,
     KernelInterface,
@@ -16,6 +17,7 @@ from .jit import (
 )
 
 __all__ = [
+    "AsyncCompileMode",
     "Autotuner",
     "Config",
     "ConstexprFunction",

@@ -1,0 +1,294 @@
+"""Jit functions as host code uses them, and what their compiled code depends on."""
+
+import gc
+import types
+import weakref
+
+import pytest
+
+import naiad as triton
+import naiad.language as tl
+
+np = pytest.importorskip("numpy")
+
+X = np.zeros(64, np.float32)
+
+
+@triton.jit
+def copy(x_ptr, n: tl.int64, scale=2.0, BLOCK: tl.constexpr = 16):
+    pass
+
+
+def run(kernel, *args, **kwargs):
+    """What the kernel stores at the first element."""
+    out = np.zeros(4, np.float32)
+    kernel[(1,)](out, *args, **kwargs)
+    return float(out[0])
+
+
+def test_parameters():
+    x, n, scale, block = copy.params
+    assert [p.name for p in copy.params] == copy.arg_names == ["x_ptr", "n", "scale", "BLOCK"]
+    assert [p.num for p in copy.params] == [0, 1, 2, 3]
+    assert [p.has_default for p in copy.params] == [False, False, True, True]
+    assert (scale.default, block.default) == (2.0, 16)
+    assert (x.annotation, n.annotation) == ("", "i64")
+    assert block.is_constexpr and not n.is_constexpr
+    assert list(copy.signature.parameters) == copy.arg_names
+    assert copy.__name__ == "copy" and copy.fn.__name__ == "copy"
+
+
+def test_options_of_jit_are_kept():
+    @triton.jit(repr=lambda spec: "named", launch_metadata=len, version=3, noinline=True, debug=True)
+    def kernel(x):
+        pass
+
+    assert (kernel.repr(None), kernel.version, kernel.noinline) == ("named", 3, True)
+    assert kernel.launch_metadata is len
+    assert kernel.warmup(X).metadata.debug
+
+
+def test_caches_can_be_looked_at():
+    @triton.jit
+    def kernel(x, N: tl.constexpr):
+        pass
+
+    assert len(kernel.device_caches[0]) == 0
+    kernel.warmup(X, N=1), kernel.warmup(X, N=2), kernel.warmup(X, N=2)
+    assert len(kernel.device_caches[0]) == 2
+    assert repr(kernel.device_caches) == "{0: <2 compiled variants>}"
+
+
+def test_hooks_are_for_launches():
+    @triton.jit
+    def kernel(x):
+        pass
+
+    calls = []
+    kernel.add_pre_run_hook(lambda *args, **kwargs: calls.append(args))
+    kernel.warmup(X)
+    kernel[(1,)](X)
+    assert calls == [(X,)]
+    with pytest.raises(TypeError, match="a hook is called"):
+        kernel.add_pre_run_hook(3)
+
+
+def test_a_source_that_is_replaced():
+    @triton.jit
+    def kernel(out, n, SHAPE: tl.constexpr = 1):
+        tl.store(out, 0.0)
+
+    before = kernel.cache_key
+    assert run(kernel, 1) == 0
+    kernel._unsafe_update_src(kernel.src.replace("0.0", "5.0 + n"))
+    assert run(kernel, 1) == 6
+    assert kernel.src.startswith("def kernel(out") and "5.0" in kernel.src
+    assert kernel.cache_key != before
+    kernel._unsafe_update_src("def kernel(out, n):\n    nonsense")
+    with pytest.raises(triton.CompilationError, match="new source of"):
+        run(kernel, 1)
+
+
+def test_a_helper_whose_source_is_replaced():
+    @triton.jit
+    def helper():
+        return 1.0
+
+    @triton.jit
+    def kernel(out):
+        tl.store(out, helper())
+
+    assert run(kernel) == 1
+    helper._unsafe_update_src("def helper():\n    return 2.0\n")
+    assert run(kernel) == 2
+
+
+def test_kernels_edited_and_redefined(define):
+    text = "@triton.jit\ndef kernel(out):\n    tl.store(out, {})\n"
+    first = define(text.format(1.0))["kernel"]
+    second = define(text.format(2.0))["kernel"]
+    assert [run(first), run(second), run(first)] == [1, 2, 1]
+    assert first.cache_key != second.cache_key
+
+
+CELL = """
+@triton.jit
+def helper():
+    return 1.0
+
+@triton.constexpr_function
+def computed():
+    return 1.0
+
+@triton.jit
+def constant(out):
+    tl.store(out, G)
+
+@triton.jit
+def annotated(out):
+    tl.store(out, A)
+
+@triton.jit
+def calls(out):
+    tl.store(out, helper())
+
+@triton.jit
+def computes(out):
+    tl.store(out, computed())
+
+@triton.jit
+def converts(out):
+    tl.store(out, tl.load(out).to(D).to(tl.float32) + (D == tl.float16))
+
+@triton.jit
+def applies(out):
+    tl.store(out, F(1.0 + tl.load(out)))
+
+@triton.jit
+def of_module(out):
+    tl.store(out, m.G)
+
+@triton.jit
+def of_module_function(out):
+    tl.store(out, m.computed())
+
+@triton.jit
+def of_tuple(out):
+    tl.store(out, T[0])
+"""
+
+
+def two(value):
+    return triton.constexpr_function(lambda: value)
+
+
+@pytest.mark.parametrize(
+    "kernel, name, first, second",
+    [
+        ("constant", "G", tl.constexpr(1.0), tl.constexpr(2.0)),
+        ("constant", "G", tl.constexpr(0.0), tl.constexpr(-0.0)),
+        ("annotated", "A", 1.0, 2.0),
+        ("computes", "computed", two(1.0), two(2.0)),
+        ("converts", "D", tl.float16, tl.float32),
+        ("applies", "F", tl.exp, tl.exp2),
+        ("of_tuple", "T", tl.constexpr((1.0, 2)), tl.constexpr((2.0, 2))),
+        ("of_module", "m.G", tl.constexpr(1.0), tl.constexpr(2.0)),
+        ("of_module_function", "m.computed", two(1.0), two(2.0)),
+    ],
+)
+def test_answers_are_never_stale(define, kernel, name, first, second):
+    cell = define("A: tl.constexpr = 1.0\n" + CELL, m=types.ModuleType("m"))
+
+    def bind(value):
+        head, _, attribute = name.partition(".")
+        if attribute:
+            setattr(cell[head], attribute, value)
+        else:
+            cell[head] = value
+
+    def ir():
+        return cell[kernel].warmup(X).asm["tile"]
+
+    bind(first)
+    one = ir()
+    assert ir() == one
+    bind(second)
+    other = ir()
+    assert one != other
+    bind(first)
+    assert ir() == one
+    # Both are kept.
+    assert len(cell[kernel].device_caches[0]) <= 3
+
+
+def test_a_constexpr_that_is_written_to(define):
+    cell = define(CELL, G=tl.constexpr(1.0), T=tl.constexpr([1.0]))
+    assert (run(cell["constant"]), run(cell["of_tuple"])) == (1, 1)
+    cell["G"].value = 2.0
+    cell["T"].value[0] = 2.0
+    assert (run(cell["constant"]), run(cell["of_tuple"])) == (2, 2)
+
+
+def test_a_closure_variable_that_changes():
+    value = tl.constexpr(1.0)
+
+    @triton.jit
+    def kernel(out):
+        tl.store(out, value)
+
+    assert run(kernel) == 1
+    value = tl.constexpr(2.0)
+    assert run(kernel) == 2
+
+
+def test_an_attribute_that_is_a_new_object_each_time(define):
+    class Namespace:
+        @property
+        def fresh(self):
+            return triton.constexpr_function(lambda: 3.0)
+
+    @triton.jit
+    def kernel(out, NS: tl.constexpr):
+        tl.store(out, NS.fresh())
+
+    space = Namespace()
+    assert run(kernel, NS=space) == run(kernel, NS=space) == 3
+    assert len(kernel.device_caches[0]) == 1
+
+
+def test_cache_keys_cover_what_is_reached(define):
+    def key(**changes):
+        given = {"G": tl.constexpr(1.0), "helper": None, **changes}
+        cell = define(CELL)
+        helper = given.pop("helper")
+        cell.update(given)
+        if helper:
+            cell["helper"] = define(f"@triton.jit\ndef helper():\n    {helper}\n")["helper"]
+        return [cell[name].cache_key for name in ("constant", "calls")]
+
+    assert key() == key()
+    assert key(G=tl.constexpr(2.0))[0] != key()[0]
+    assert key(G=tl.constexpr(2.0))[1] == key()[1]
+    assert key(helper="return 3.0")[1] != key()[1]
+    assert key(helper="return 3.0")[0] == key()[0]
+
+
+def test_variants_are_bounded():
+    @triton.jit
+    def kernel(out):
+        tl.store(out, value)
+
+    for i in range(40):
+        value = tl.constexpr(float(i))
+        assert run(kernel) == i
+    assert len(kernel.device_caches[0]) <= 8
+
+
+@pytest.mark.parametrize("kind", ["object", "function"])
+def test_arguments_are_not_kept_alive(kind):
+    class Thing:
+        number = 1.0
+
+    @triton.jit
+    def kernel(out, IT: tl.constexpr):
+        tl.store(out, 1.0)
+
+    def make():
+        if kind == "object":
+            thing = Thing()
+        else:
+
+            @triton.jit
+            def thing(x):
+                return x
+
+        run(kernel, IT=thing)
+        return weakref.ref(thing)
+
+    ref = make()
+    gc.collect()
+    assert ref() is None
+    # Its place in memory may be taken by another, which is not mistaken for it.
+    for _ in range(10):
+        make()
+    assert len(kernel.device_caches[0]) == 11
