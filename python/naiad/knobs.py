@@ -54,14 +54,31 @@ class _Cache(_Knobs):
     dir = _Env("NAIAD_CACHE_DIR")
 
 
+class HookChain(list):
+    """Functions that are called one after another."""
+
+    def add(self, hook):
+        if hook not in self:
+            self.append(hook)
+
+    def remove(self, hook):
+        if hook in self:
+            super().remove(hook)
+
+    def __call__(self, *args, **kwargs):
+        for hook in list(self):
+            hook(*args, **kwargs)
+
+
 autotuning = _Autotuning()
 compilation = _Knobs(always_compile=False, listener=None)
 cache = _Cache()
 runtime = _Knobs(
     interpret=False,
     debug=False,
-    launch_enter_hook=None,
-    launch_exit_hook=None,
+    # Called around each launch with a dictionary about it. One function may take the chain's place.
+    launch_enter_hook=HookChain(),
+    launch_exit_hook=HookChain(),
     jit_cache_hook=None,
     jit_post_compile_hook=None,
 )

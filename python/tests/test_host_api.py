@@ -292,3 +292,63 @@ def test_arguments_are_not_kept_alive(kind):
     for _ in range(10):
         make()
     assert len(kernel.device_caches[0]) == 11
+
+
+@triton.jit
+def fill(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, 1.0 + tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+def test_what_a_launch_returns():
+    x = np.zeros(8, np.float32)
+    compiled = fill[(1,)](x, 8, BLOCK=8, num_warps=2, num_stages=None)
+    assert set(compiled.asm) == {"tile"} and compiled.name == "fill"
+    metadata = compiled.metadata
+    assert metadata._asdict()["name"] == "fill" and metadata.hash == compiled.hash
+    assert (metadata.num_warps, metadata.num_stages, metadata.num_ctas) == (2, 3, 1)
+    assert metadata.target.backend == "cpu"
+    assert compiled.hash == fill.warmup(x, 8, BLOCK=8).hash != fill.warmup(x, 8, BLOCK=16).hash
+    # Kernels compute an occupancy from these, as in the tutorials.
+    compiled._init_handles()
+    assert 65536 // (compiled.n_regs * 32 * 4) > 0 and 65536 // metadata.shared > 0
+    assert compiled.n_spills == 0
+
+
+def test_a_compiled_kernel_is_launched_again():
+    x = np.zeros(8, np.float32)
+    compiled = fill.warmup(x, 8, BLOCK=8, num_warps=2)
+    again = compiled[(1, 1, 1)](x, 8, 8)
+    compiled[(1, 1, 1)](x, 8, 8, stream=0)
+    assert x.tolist() == [2] * 8 and again.metadata.num_warps == 2
+
+
+def test_hooks_around_launches(monkeypatch):
+    log = []
+
+    @triton.jit(launch_metadata=lambda grid, metadata, args: {"flops": grid[0] * args["n"]})
+    def kernel(out, n):
+        tl.store(out, 1.0)
+
+    out = np.zeros(4, np.float32)
+    monkeypatch.setattr(triton.knobs.runtime, "launch_exit_hook", lambda about: log.append(("exit", out[0])))
+    enter = triton.knobs.runtime.launch_enter_hook
+
+    def hook(about):
+        log.append((about["name"], about["flops"], out[0]))
+
+    enter.add(hook)
+    enter.add(hook)
+    try:
+        kernel[lambda meta: (2,)](out, 5)
+        kernel.warmup(out, 5)
+    finally:
+        enter.remove(hook)
+    assert log == [("kernel", 10, 0), ("exit", 1)]
+
+
+def test_a_function_without_text_has_no_source():
+    namespace = {"triton": triton}
+    exec("@triton.jit\ndef kernel(x):\n    pass", namespace)
+    with pytest.raises(triton.TritonError, match="the source of `kernel` cannot be found"):
+        namespace["kernel"].src

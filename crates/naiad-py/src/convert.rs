@@ -1,7 +1,7 @@
 //! Values between Python and the front end.
 
 use crate::dtype::{self, DType};
-use crate::errors::Refusal;
+use crate::errors::refusal;
 use crate::host::PyHost;
 use naiad::{FnRef, HostValue};
 use pyo3::intern;
@@ -90,7 +90,7 @@ pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<Opti
 fn too_wide(i: &Bound<'_, PyInt>) -> PyErr {
     // Python refuses to print the very long ones.
     let text = i.str().map_or_else(|_| "this one".to_string(), |s| format!("the int {s}"));
-    Refusal::new_err(format!("cannot be {text}: it has more than 128 bits"))
+    refusal(i.py(), format!("cannot be {text}: it has more than 128 bits"))
 }
 
 /// The number that a scalar of NumPy's is; none for anything else.

@@ -4,12 +4,24 @@ use naiad::{Diagnostic, Error, render};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-pyo3::create_exception!(
-    naiad._naiad,
-    Refusal,
-    pyo3::exceptions::PyException,
-    "Why the host has no answer for the front end, in a sentence that goes into a message as it is."
-);
+/// Why Python has no answer for the front end, in a sentence that goes into a message as it is.
+pub fn refusal(py: Python<'_>, message: String) -> PyErr {
+    match triton_error(py).and_then(|class| class.call1((message,))) {
+        Ok(value) => PyErr::from_value(value),
+        Err(e) => e,
+    }
+}
+
+/// The sentence of a refusal; none for exceptions of others.
+pub fn refused(py: Python<'_>, e: &PyErr) -> Option<String> {
+    let ours = triton_error(py).is_ok_and(|class| e.is_instance(py, class));
+    ours.then(|| e.value(py).to_string())
+}
+
+fn triton_error(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    CLASS.import(py, "naiad.errors", "TritonError")
+}
 
 /// The exception for an error.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {

@@ -1,27 +1,24 @@
 //! A running Python as the front end's host.
 
-use crate::convert::{
-    Hold, constexpr_class, constexpr_function_class, describe, to_host, to_python,
-};
-use crate::errors::Refusal;
-use crate::interned::{Held, Interned};
-use naiad::{
-    FnRef, FunctionSource, Host, HostError, HostValue, LiveHost, ObjRef, Question, Source,
-};
+use crate::convert::{Hold, constexpr_function_class, describe, to_host, to_python};
+use crate::errors::{refusal, refused};
+use crate::interned::Interned;
+use naiad::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef, Source};
 use pyo3::exceptions::PyKeyError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyModule, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The host of one kernel: function 0 is the kernel. Functions are kept as `JITFunction` objects.
 #[derive(Default)]
 pub struct PyHost {
     pub functions: Interned,
     pub objects: Interned,
-    /// One text for all functions of a file, so that their places are in one source.
-    sources: Mutex<Vec<Arc<Source>>>,
+    /// One text for all functions of a file, so that their places are in one source. Whoever uses a
+    /// source holds it; texts that were replaced go.
+    sources: Mutex<Vec<Weak<Source>>>,
     /// By function, what was read from it last and what that was in Python.
     texts: Mutex<FxHashMap<FnRef, (Py<PyAny>, FunctionSource)>>,
 }
@@ -41,7 +38,7 @@ impl PyHost {
     }
 
     /// The plain Python function under a jit function.
-    fn function<'py>(&self, py: Python<'py>, function: FnRef) -> PyResult<Bound<'py, PyAny>> {
+    pub fn function<'py>(&self, py: Python<'py>, function: FnRef) -> PyResult<Bound<'py, PyAny>> {
         self.functions.get(py, function.0)?.getattr(intern!(py, "fn"))
     }
 
@@ -66,17 +63,19 @@ impl PyHost {
 
     fn share(&self, name: String, text: String) -> Arc<Source> {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = sources.iter().find(|s| s.name == name && s.text == text).cloned();
+        sources.retain(|source| source.strong_count() > 0);
+        let mut alive = sources.iter().filter_map(Weak::upgrade);
+        let known = alive.find(|s| s.name == name && s.text == text);
         known.unwrap_or_else(|| {
             let source = Source::new(name, text);
-            sources.push(source.clone());
+            sources.push(Arc::downgrade(&source));
             source
         })
     }
 }
 
 /// The attribute of a `JITFunction` with what `naiad.runtime.source.find` found.
-const TEXT: &str = "_text";
+pub const TEXT: &str = "_text";
 
 /// Runs `f` in Python; an exception becomes the reason why the host cannot answer.
 fn ask<T>(f: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, HostError> {
@@ -84,8 +83,7 @@ fn ask<T>(f: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, HostError> {
         f(py).map_err(|e| {
             // What we have to say ourselves is a whole sentence; of another's exception the class
             // tells something.
-            let ours = e.is_instance_of::<Refusal>(py);
-            HostError(if ours { e.value(py).to_string() } else { e.to_string() })
+            HostError(refused(py, &e).unwrap_or_else(|| e.to_string()))
         })
     })
 }
@@ -141,7 +139,7 @@ impl Host for PyHost {
                 let message = format!(
                     "{what} cannot be called from a kernel: put it under `@triton.jit` to run it there, or under `@triton.constexpr_function` to run it while the kernel is compiled"
                 );
-                return Err(Refusal::new_err(message));
+                return Err(refusal(py, message));
             }
             let args = args.iter().map(|v| to_python(py, self, v)).collect::<PyResult<Vec<_>>>()?;
             let keywords = PyDict::new(py);
@@ -164,164 +162,14 @@ fn may_be_called(callee: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(module.is_some_and(|m| m.eq("math").unwrap_or(false)))
 }
 
-/// What a launch looks at to see whether any answer can have changed since the compilation: objects,
-/// compared by identity.
-pub struct Watch {
-    seen: Vec<Seen>,
-    /// False if there is something whose content may change while it stays the same object.
-    settled: bool,
-}
-
-struct Seen {
-    place: Place,
-    name: Py<PyString>,
-    object: Option<Py<PyAny>>,
-    /// Of a `tl.constexpr`, what is in it.
-    value: Option<Py<PyAny>>,
-}
-
-enum Place {
-    Globals(Py<PyDict>),
-    Cell(Py<PyAny>),
-    /// An object of which an attribute was asked.
-    Attribute(Held),
-}
-
-impl Watch {
-    pub fn visit(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.seen.iter().try_for_each(|seen| {
-            match &seen.place {
-                Place::Globals(globals) => visit.call(globals)?,
-                Place::Cell(cell) => visit.call(cell)?,
-                Place::Attribute(object) => object.visit(visit)?,
-            }
-            visit.call(&seen.object)?;
-            visit.call(&seen.value)
-        })
-    }
-}
-
-impl Seen {
-    fn now<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let name = self.name.bind(py);
-        match &self.place {
-            Place::Globals(globals) => globals.bind(py).get_item(name),
-            Place::Cell(cell) => Ok(cell_contents(cell.bind(py))),
-            Place::Attribute(object) => match object.get(py) {
-                Some(object) => object.getattr_opt(name),
-                None => Err(PyKeyError::new_err("the object is gone")),
-            },
-        }
-    }
-
-    fn unchanged(&self, py: Python<'_>) -> bool {
-        let Ok(now) = self.now(py) else { return false };
-        match (&now, &self.object) {
-            (None, None) => true,
-            (Some(now), Some(then)) if now.is(then) => match &self.value {
-                None => true,
-                Some(value) => now.getattr(intern!(py, "value")).is_ok_and(|v| v.is(value)),
-            },
-            _ => false,
-        }
-    }
-}
-
-impl PyHost {
-    /// None for what cannot change.
-    fn place<'q>(
-        &self,
-        py: Python<'_>,
-        question: &'q Question,
-    ) -> PyResult<Option<(Place, &'q str)>> {
-        Ok(Some(match question {
-            // With another text a kernel gets another object here.
-            Question::Text(PyHost::KERNEL) => return Ok(None),
-            Question::Text(function) => {
-                (Place::Attribute(self.functions.held(py, function.0)?), TEXT)
-            }
-            Question::Name(function, name) => {
-                let place = match Scope::of(&self.function(py, *function)?, name)? {
-                    Scope::Globals(globals) => Place::Globals(globals.unbind()),
-                    Scope::Cell(cell) => Place::Cell(cell.unbind()),
-                };
-                (place, name)
-            }
-            Question::Attribute(object, name) => {
-                let held = self.objects.held(py, object.0)?;
-                match held.get(py) {
-                    Some(object) if is_our_module(&object) => return Ok(None),
-                    _ => (Place::Attribute(held), name),
-                }
-            }
-        }))
-    }
-
-    fn see(&self, py: Python<'_>, question: &Question) -> PyResult<Option<Seen>> {
-        let Some((place, name)) = self.place(py, question)? else { return Ok(None) };
-        // Interned, so that each look is a comparison of addresses.
-        let name = PyString::intern(py, name).unbind();
-        let mut seen = Seen { place, name, object: None, value: None };
-        let object = seen.now(py)?;
-        if let Some(object) = &object
-            && object.is_instance(constexpr_class(py)?)?
-        {
-            seen.value = Some(object.getattr(intern!(py, "value"))?.unbind());
-        }
-        seen.object = object.map(Bound::unbind);
-        Ok(Some(seen))
-    }
-}
-
-impl LiveHost for PyHost {
-    type Watch = Watch;
-
-    fn watch(&self, questions: &[Question]) -> Watch {
-        Python::attach(|py| {
-            let mut watch = Watch { seen: Vec::with_capacity(questions.len()), settled: true };
-            for question in questions {
-                match self.see(py, question) {
-                    Ok(None) => {}
-                    Ok(Some(seen)) => {
-                        let content = seen.value.as_ref().or(seen.object.as_ref());
-                        watch.settled &= content.is_none_or(|c| {
-                            !c.bind(py).is_instance_of::<PyList>()
-                                && (!c.bind(py).is_instance_of::<PyTuple>()
-                                    || matches!(question, Question::Text(_)))
-                        });
-                        watch.seen.push(seen);
-                    }
-                    Err(_) => watch.settled = false,
-                }
-            }
-            watch
-        })
-    }
-
-    fn unchanged(&self, watch: &Watch) -> bool {
-        watch.settled && Python::attach(|py| watch.seen.iter().all(|seen| seen.unchanged(py)))
-    }
-
-    fn together<T>(&self, f: impl FnOnce() -> T) -> T {
-        Python::attach(|_| f())
-    }
-}
-
-/// Nobody rebinds what is in the modules of the language.
-fn is_our_module(object: &Bound<'_, PyAny>) -> bool {
-    let module = object.cast::<PyModule>().ok().and_then(|m| m.name().ok());
-    let name = module.as_ref().and_then(|m| m.to_str().ok());
-    name.is_some_and(|n| n == "naiad" || n.starts_with("naiad."))
-}
-
 /// Where a free name of a function is bound.
-enum Scope<'py> {
+pub enum Scope<'py> {
     Globals(Bound<'py, PyDict>),
     Cell(Bound<'py, PyAny>),
 }
 
 impl<'py> Scope<'py> {
-    fn of(function: &Bound<'py, PyAny>, name: &str) -> PyResult<Scope<'py>> {
+    pub fn of(function: &Bound<'py, PyAny>, name: &str) -> PyResult<Scope<'py>> {
         let py = function.py();
         let closure = function.getattr(intern!(py, "__closure__"))?;
         if !closure.is_none() {
@@ -348,7 +196,7 @@ impl<'py> Scope<'py> {
     }
 }
 
-fn cell_contents<'py>(cell: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+pub fn cell_contents<'py>(cell: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     // An empty cell says so by an exception.
     cell.getattr(intern!(cell.py(), "cell_contents")).ok()
 }

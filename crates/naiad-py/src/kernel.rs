@@ -1,7 +1,7 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
 use crate::convert::{Hold, field_names, numpy_scalar, opaque, plain, to_host, to_python};
-use crate::errors::{Refusal, exception, human};
+use crate::errors::{exception, human, refused};
 use crate::host::PyHost;
 use crate::interrupt::Interruptible;
 use crate::screen::Screen;
@@ -39,8 +39,17 @@ pub struct PyKernel {
 /// A compiled variant, as a launch returns it.
 #[pyclass(name = "CompiledKernel", module = "naiad._naiad", frozen)]
 pub struct PyCompiled {
+    kernel: Py<PyKernel>,
     compiled: Arc<naiad::Compiled>,
     config: naiad::LaunchConfig,
+}
+
+/// A compiled variant with a grid, to be given arguments.
+#[pyclass(module = "naiad._naiad", frozen)]
+struct Relaunch {
+    kernel: Py<PyKernel>,
+    grid: Py<PyAny>,
+    options: Py<PyDict>,
 }
 
 type Object<'py> = Bound<'py, PyAny>;
@@ -73,35 +82,37 @@ impl PyKernel {
 
     /// Binds, compiles where needed, and runs the grid's programs.
     fn launch(
-        &self,
+        slf: &Bound<'_, Self>,
         py: Python<'_>,
         grid: &Object<'_>,
         args: &Bound<'_, PyTuple>,
         kwargs: &Bound<'_, PyDict>,
     ) -> PyResult<PyCompiled> {
-        let bound = self.bind_arguments(args, kwargs)?;
-        let grid = self.grid(py, grid, &bound)?;
-        let launch = self.prepare(py, bound)?;
+        let this = slf.get();
+        let bound = this.bind_arguments(args, kwargs)?;
+        let grid = this.grid(py, grid, &bound)?;
+        let launch = this.prepare(py, bound)?;
         show_news(py, &launch)?;
         let found = run(py, &launch, grid)?.map_err(|e| exception(py, &e))?;
         report(py, &[], &found.findings)?;
-        Ok(PyCompiled { compiled: launch.compiled().clone(), config: launch.config })
+        Ok(PyCompiled::of(slf, &launch))
     }
 
     /// Compiles for these arguments. A `silent` compilation leaves what there is to show of it to
     /// the next launch or compilation that uses it.
     fn compile(
-        &self,
+        slf: &Bound<'_, Self>,
         py: Python<'_>,
         silent: bool,
         args: &Bound<'_, PyTuple>,
         kwargs: &Bound<'_, PyDict>,
     ) -> PyResult<PyCompiled> {
-        let launch = self.prepare(py, self.bind_arguments(args, kwargs)?)?;
+        let this = slf.get();
+        let launch = this.prepare(py, this.bind_arguments(args, kwargs)?)?;
         if !silent {
             show_news(py, &launch)?;
         }
-        Ok(PyCompiled { compiled: launch.compiled().clone(), config: launch.config })
+        Ok(PyCompiled::of(slf, &launch))
     }
 
     /// The arguments by the names of their parameters, defaults included; then the launch options.
@@ -253,12 +264,13 @@ impl PyKernel {
                         Trouble::Unfit { why, help } => {
                             exception(py, &signature.misfit(index, &why, Some(help)))
                         }
-                        Trouble::Python(e) if e.is_instance_of::<Refusal>(py) => {
-                            let why = e.value(py).to_string();
-                            let help = "kernels hold integers of up to 64 bits";
-                            exception(py, &signature.misfit(index, &why, Some(help)))
-                        }
-                        Trouble::Python(e) => e,
+                        Trouble::Python(e) => match refused(py, &e) {
+                            Some(why) => {
+                                let help = "kernels hold integers of up to 64 bits";
+                                exception(py, &signature.misfit(index, &why, Some(help)))
+                            }
+                            None => e,
+                        },
                     }
                 })
             };
@@ -429,20 +441,84 @@ impl PyCompiled {
         options.set_item("maxnreg", self.config.maxnreg)?;
         options.set_item("enable_fp_fusion", self.config.enable_fp_fusion)?;
         options.set_item("debug", self.config.debug)?;
+        options.set_item("sanitize_overflow", self.config.sanitize_overflow)?;
         Ok(options)
     }
 
+    /// Options and facts of this variant as a named tuple.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
         let fields = self.options(py)?;
         fields.set_item("name", self.name())?;
-        fields.set_item("shared", 0)?;
-        py.import("types")?.getattr("SimpleNamespace")?.call((), Some(&fields))
+        fields.set_item("hash", self.hash(py)?)?;
+        py.import("naiad.compiler")?.call_method("metadata", (), Some(&fields))
     }
 
-    fn __getitem__(&self, _grid: &Object<'_>) -> PyResult<()> {
-        Err(PyTypeError::new_err(
-            "launch the kernel itself: `kernel[grid](...)` finds this variant again",
-        ))
+    /// Names the code: equal for equal code.
+    #[getter]
+    fn hash(&self, py: Python<'_>) -> PyResult<String> {
+        let text = self.compiled.func.to_string();
+        let digest = py.import("hashlib")?.call_method1("sha256", (text.as_bytes(),))?;
+        digest.call_method0("hexdigest")?.extract()
+    }
+
+    // A CPU's registers are not shared out among programs. Kernels that size their grid by them
+    // divide by these, so they are not 0.
+    #[classattr]
+    fn n_regs() -> u32 {
+        1
+    }
+
+    #[classattr]
+    fn n_spills() -> u32 {
+        0
+    }
+
+    #[classattr]
+    fn n_max_threads() -> u32 {
+        1024
+    }
+
+    /// Nothing has to be loaded.
+    fn _init_handles(&self) {}
+
+    /// `compiled[grid](*args)` launches this variant's kernel with its options again; all
+    /// parameters are given by position.
+    fn __getitem__(&self, py: Python<'_>, grid: Py<PyAny>) -> PyResult<Relaunch> {
+        let options = self.options(py)?.unbind();
+        Ok(Relaunch { kernel: self.kernel.clone_ref(py), grid, options })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.kernel)
+    }
+}
+
+impl PyCompiled {
+    fn of(kernel: &Bound<'_, PyKernel>, launch: &naiad::Launch) -> PyCompiled {
+        let compiled = launch.compiled().clone();
+        PyCompiled { kernel: kernel.clone().unbind(), compiled, config: launch.config }
+    }
+}
+
+#[pymethods]
+impl Relaunch {
+    #[pyo3(signature = (*args, stream = None))]
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        stream: Option<Py<PyAny>>,
+    ) -> PyResult<PyCompiled> {
+        // There is one queue of work here.
+        drop(stream);
+        let kernel = self.kernel.bind(py);
+        PyKernel::launch(kernel, py, self.grid.bind(py), args, self.options.bind(py))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.kernel)?;
+        visit.call(&self.grid)?;
+        visit.call(&self.options)
     }
 }

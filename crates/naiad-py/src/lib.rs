@@ -6,6 +6,7 @@
 //! convert    values between Python and the front end
 //! host       a running Python as the front end's host
 //! interned   objects by number
+//! watch      what a compiled variant depends on, seen at a glance
 //! dtype      tl.dtype, tl.pointer_type
 //! errors     diagnostics as exceptions
 //! interrupt  Ctrl-C during a launch
@@ -24,6 +25,7 @@ mod kernel;
 mod names;
 mod screen;
 mod tensor;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -33,8 +35,6 @@ mod _naiad {
     use crate::cli::cli_main;
     #[pymodule_export]
     use crate::dtype::{DType, PointerType};
-    #[pymodule_export]
-    use crate::errors::Refusal;
     #[pymodule_export]
     use crate::kernel::{PyCompiled, PyKernel, configure};
     #[pymodule_export]

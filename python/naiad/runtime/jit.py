@@ -4,8 +4,10 @@ import functools
 import inspect
 import threading
 
-from .. import _naiad
+from .. import _naiad, knobs
 from . import source
+
+_runtime = knobs.runtime
 
 
 class KernelInterface:
@@ -120,7 +122,24 @@ class JITFunction(KernelInterface):
             return self._compile(args, kwargs)
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
+        if _runtime.launch_enter_hook or _runtime.launch_exit_hook:
+            return self._hooked(grid, args, kwargs)
         return self._kernel.launch(grid, args, kwargs)
+
+    def _hooked(self, grid, args, kwargs):
+        """Launches between the hooks for launches."""
+        compiled = self._kernel.compile(False, args, kwargs)
+        about = {"name": compiled.name, "function": self, "stream": 0}
+        if self.launch_metadata is not None:
+            named = self._kernel.bind(args, kwargs)[0]
+            counts = grid(named) if callable(grid) else grid
+            about.update(self.launch_metadata(tuple(counts), compiled.metadata, named) or {})
+        if _runtime.launch_enter_hook:
+            _runtime.launch_enter_hook(about)
+        self._kernel.launch(grid, args, kwargs)
+        if _runtime.launch_exit_hook:
+            _runtime.launch_exit_hook(about)
+        return compiled
 
     def _compile(self, args, kwargs):
         mode = AsyncCompileMode.active

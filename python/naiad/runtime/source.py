@@ -9,6 +9,7 @@ import re
 import sys
 
 from .. import _naiad
+from ..errors import TritonError
 
 
 def find(fn):
@@ -22,13 +23,13 @@ def find(fn):
     lines = linecache.getlines(code.co_filename, fn.__globals__)
     first = code.co_firstlineno - 1
     if not lines:
-        raise _naiad.Refusal(
+        raise TritonError(
             f"the source of `{fn.__name__}` cannot be found in `{code.co_filename}`: kernels are "
             "compiled from their text, so define it in a file or a notebook's cell"
         )
     block = inspect.getblock(lines[first:])
     if not any(line.lstrip().startswith(("def ", "async def ")) for line in block):
-        raise _naiad.Refusal(
+        raise TritonError(
             f"`{code.co_filename}` has changed since `{fn.__name__}` was defined at line {first + 1}"
         )
     start = sum(len(line.encode()) for line in lines[:first])
