@@ -1,6 +1,8 @@
 """Compilation by several threads."""
 
 import concurrent.futures
+import gc
+import sys
 import threading
 import time
 
@@ -132,3 +134,51 @@ def test_async_mode_raises_what_went_wrong():
             with triton.AsyncCompileMode(pool):
                 kernel.warmup(X)
                 1 // 0
+
+
+def test_threads_that_launch_rebind_and_collect():
+    """Nothing waits in a circle, whatever Python switches to in the middle of a compilation."""
+    module = globals()
+    old = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+
+    def work(seed):
+        out = np.zeros(1, np.float32)
+        for i in range(40):
+
+            @triton.jit
+            def own(x):
+                return x + 2.0
+
+            restless[(1,)](out, N=(seed * 7 + i) % 5, F=own if i % 3 == 0 else adds)
+            if i % 10 == 0:
+                module["REBOUND"] = tl.constexpr(float(i % 4))
+
+    threads = [threading.Thread(target=work, args=(seed,), daemon=True) for seed in range(6)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=60)
+    finally:
+        sys.setswitchinterval(old)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+REBOUND = tl.constexpr(1.0)
+
+
+@triton.constexpr_function
+def collects(n):
+    gc.collect(0)
+    return n
+
+
+@triton.jit
+def adds(x):
+    return x + 1.0
+
+
+@triton.jit
+def restless(out, N: tl.constexpr, F: tl.constexpr):
+    tl.store(out, F(tl.load(out) * 0 + REBOUND + collects(N)))
