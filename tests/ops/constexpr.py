@@ -159,7 +159,6 @@ def test_expressions_mean_what_they_mean_in_python(expression):
     compiles(f"X: tl.constexpr = {expression}", f"tl.static_assert(X == {text})")
 
 
-@pytest.mark.xfail(strict=True, reason="comprehensions are refused")
 @pytest.mark.parametrize(
     "expression", ["[i * i for i in (1, 2, 3)]", "[i for i in (1, 2, 3) if i > 1]"]
 )

@@ -210,7 +210,7 @@ def test_a_load_broadcasts_its_pointers_up_to_the_mask():
         ("", "bad-call", ""),
         ("p, cache_modifier='.xx'", None, "cache modifier"),
         ("p, eviction_policy='evict_never'", None, "eviction policy"),
-        ("p, boundary_check=(0,)", "bad-argument", "`boundary_check` is for block pointers"),
+        ("p, boundary_check=(0,)", "bad-argument", "for block pointers"),
         ("p, masks=True", "bad-call", ""),
     ],
 )

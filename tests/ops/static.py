@@ -1,4 +1,4 @@
-"""`tl.static_assert`, `tl.static_print`, and `print` of Python."""
+"""`tl.static_assert` and `tl.static_print`."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import naiad as triton
 
 from ._common import compiles, define, refused, tiles
 
-COVERS = ["static_assert", "static_print", "python.print"]
+COVERS = ["static_assert", "static_print"]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,3 @@ IGNORED = pytest.mark.xfail(strict=True, reason="`sep` and `end` are taken and i
 )
 def test_static_print_takes_the_words_of_print(arguments, want, capfd):
     assert printed(capfd, f"tl.static_print({arguments})") == want
-
-
-def test_print_of_constants(capfd):
-    assert "7" in printed(capfd, "N: tl.constexpr = 7", "print('N', N)")

@@ -219,7 +219,7 @@ def test_of_lanes_that_meet_one_is_stored():
         ("p, None", None, ""),
         ("p, 1, cache_modifier='.ca2'", None, "cache modifier"),
         ("p, 1, eviction_policy='no'", None, "eviction policy"),
-        ("p, 1, boundary_check=(0,)", "bad-argument", "`boundary_check` is for block pointers"),
+        ("p, 1, boundary_check=(0,)", "bad-argument", "for block pointers"),
     ],
 )
 def test_stores_that_are_refused(arguments, id, message):
