@@ -10,7 +10,7 @@ from ._numbers import ALL, TYPES, Typed, array, decode, encode, samples, wrap
 
 COVERS = [
     "atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg",
-    "atomic_cas",
+    "atomic_cas", "atomic_load", "atomic_store", "atomic_poll",
 ]  # fmt: skip
 
 I = "tl.arange(0, 8)"
@@ -309,3 +309,85 @@ def test_a_lock_guards_what_is_no_atomic():
     lock, total = np.zeros(1, np.int32), np.zeros(1, np.int32)
     kernel[(100,)](lock, total)
     assert total[0] == sum(range(100)) and lock[0] == 0
+
+
+# ---- loads, stores, waiting -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if not TYPES[name].is_fp8])
+def test_atomic_loads_and_stores(name):
+    x = samples(name, 8)
+    p = np.zeros(8, x.dtype)
+    inputs = {"p": Typed(name, p), "x": Typed(name, x)}
+    body = f"tl.atomic_store(p + {I}, x)\nr = tl.atomic_load(p + {I})"
+    got = tiles(body, inputs, pointers="p", r=(name, (8,)))
+    assert got.tobytes() == p.tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        "tl.atomic_load(p)", "p.atomic_load()", "tl.atomic_load(pointer=p, mask=None, sem='acquire', scope='gpu')",
+        "tl.atomic_load(p, True, 'relaxed', 'sys')", "tl.atomic_load(p, sem='relaxed', scope='cta')",
+    ],
+)  # fmt: skip
+def test_spellings_of_atomic_loads(load):
+    assert tiles(f"r = {load}", {"p": np.array([7], np.int32)}, pointers="p", r="int32") == 7
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "tl.atomic_store(p, 7)", "p.atomic_store(7)", "tl.atomic_store(pointer=p, val=7.9, mask=None, sem='release', scope='gpu')",
+        "tl.atomic_store(p, 7, True, 'relaxed', 'sys')", "tl.atomic_store(p, v)",
+    ],
+)  # fmt: skip
+def test_spellings_of_atomic_stores(store):
+    p = np.zeros(2, np.int32)
+    tiles(store, {"p": p, "v": np.array(7, np.int64)}, pointers="p")
+    assert p.tolist() == [7, 0]
+
+
+def test_masks_of_atomic_loads_and_stores():
+    p = np.arange(8, dtype=np.int32)
+    got = tiles(f"r = tl.atomic_load(p + {I} * 3, mask={I} < 2)", {"p": p}, pointers="p", r=("int32", (8,)))
+    assert got[:2].tolist() == [0, 3]
+    tiles(f"tl.atomic_store(p + {I} * 3, 99, mask={I} < 2)", {"p": p}, pointers="p")
+    assert p.tolist() == [99, 1, 2, 99, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if TYPES[name].bits >= 16 and not TYPES[name].is_float])
+def test_polls_that_are_met_at_once(name):
+    for call in ("tl.atomic_poll(p, 5)", "p.atomic_poll(expected=5)", "tl.atomic_poll(p, 5, sem='relaxed', scope='sys')", "tl.atomic_poll(p, 5, timeout_ns=1000)"):
+        assert tiles(f"r = {call}", {"p": array(name, [5])}, pointers="p", r="int1")
+
+
+def test_a_poll_waits_for_another_program():
+    kernel = define(
+        """
+        @triton.jit
+        def kernel(flag, data):
+            if tl.program_id(0) == 0:
+                tl.store(data, 42)
+                tl.atomic_store(flag, 1)
+            else:
+                tl.atomic_poll(flag, 1)
+                tl.store(data + tl.program_id(0), tl.load(data) + tl.program_id(0))
+        """
+    )["kernel"]
+    flag, data = np.zeros(1, np.int32), np.zeros(9, np.int32)
+    kernel[(9,)](flag, data)
+    assert data.tolist() == [42, *range(43, 51)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tl.atomic_load(p, sem='release')", "tl.atomic_load(p, sem='acq_rel')", "tl.atomic_store(p, 1, sem='acquire')",
+        "tl.atomic_store(p, 1, sem='acq_rel')", "tl.atomic_poll(p, 1, sem='release')", "tl.atomic_load(p, scope='block')",
+        "tl.atomic_load(n)", "tl.atomic_store(p)", "tl.atomic_poll(p)", "tl.atomic_poll(b, 1)", "tl.atomic_poll(f, 1)",
+        f"tl.atomic_store(p, {I})", f"tl.atomic_load(p, mask={I} < 2)",
+    ],
+)  # fmt: skip
+def test_one_way_atomics_that_are_refused(call):
+    refused(call, None, p="int32", b="int8", f="float32", n=7, pointers="pbf")
