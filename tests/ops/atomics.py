@@ -350,15 +350,24 @@ def test_spellings_of_atomic_stores(store):
 
 def test_masks_of_atomic_loads_and_stores():
     p = np.arange(8, dtype=np.int32)
-    got = tiles(f"r = tl.atomic_load(p + {I} * 3, mask={I} < 2)", {"p": p}, pointers="p", r=("int32", (8,)))
+    got = tiles(
+        f"r = tl.atomic_load(p + {I} * 3, mask={I} < 2)", {"p": p}, pointers="p", r=("int32", (8,))
+    )
     assert got[:2].tolist() == [0, 3]
     tiles(f"tl.atomic_store(p + {I} * 3, 99, mask={I} < 2)", {"p": p}, pointers="p")
     assert p.tolist() == [99, 1, 2, 99, 4, 5, 6, 7]
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if TYPES[name].bits >= 16 and not TYPES[name].is_float])
+@pytest.mark.parametrize(
+    "name", [name for name in ALL if TYPES[name].bits >= 16 and not TYPES[name].is_float]
+)
 def test_polls_that_are_met_at_once(name):
-    for call in ("tl.atomic_poll(p, 5)", "p.atomic_poll(expected=5)", "tl.atomic_poll(p, 5, sem='relaxed', scope='sys')", "tl.atomic_poll(p, 5, timeout_ns=1000)"):
+    for call in (
+        "tl.atomic_poll(p, 5)",
+        "p.atomic_poll(expected=5)",
+        "tl.atomic_poll(p, 5, sem='relaxed', scope='sys')",
+        "tl.atomic_poll(p, 5, timeout_ns=1000)",
+    ):
         assert tiles(f"r = {call}", {"p": array(name, [5])}, pointers="p", r="int1")
 
 

@@ -44,7 +44,10 @@ def test_every_type(name):
     assert out.tobytes() == want.tobytes()
 
 
-@pytest.mark.parametrize("shape, block", [((31,), (16,)), ((5, 7), (4, 8)), ((3, 5, 6), (2, 4, 4)), ((2, 3, 2, 5), (2, 2, 1, 4))])
+@pytest.mark.parametrize(
+    "shape, block",
+    [((31,), (16,)), ((5, 7), (4, 8)), ((3, 5, 6), (2, 4, 4)), ((2, 3, 2, 5), (2, 2, 1, 4))],
+)
 def test_boundaries_in_every_direction(shape, block):
     x = np.arange(1, int(np.prod(shape)) + 1, dtype=np.int32).reshape(shape)
     every = tuple(range(len(shape)))
@@ -52,8 +55,15 @@ def test_boundaries_in_every_direction(shape, block):
         bp = pointer(shape, strides(x), offsets, block)
         inputs = {"p": x}
         want = window(x, offsets, block, every)
-        for arguments in (f"boundary_check={every}", f"boundary_check={every[::-1]}, padding_option='zero'", f"boundary_check={list(every)}, padding_option=''"):
-            same(tiles(f"r = tl.load({bp}, {arguments})", inputs, pointers="p", r=("int32", block)), want)
+        for arguments in (
+            f"boundary_check={every}",
+            f"boundary_check={every[::-1]}, padding_option='zero'",
+            f"boundary_check={list(every)}, padding_option=''",
+        ):
+            same(
+                tiles(f"r = tl.load({bp}, {arguments})", inputs, pointers="p", r=("int32", block)),
+                want,
+            )
         out = np.full(shape, -1, np.int32)
         tiles(f"tl.store({bp}, {7}, boundary_check={every})", {"p": out}, pointers="p")
         expect = np.full(shape, -1, np.int32)
@@ -67,9 +77,13 @@ def test_only_the_named_axes_are_checked():
     x = np.arange(64, dtype=np.int32).reshape(8, 8)
     inputs = {"p": x}
     bp = pointer((8, 6), (8, 1), (6, 4), (4, 4))
-    got = tiles(f"r = tl.load({bp}, boundary_check=(0,))", inputs, pointers="p", r=("int32", (4, 4)))
+    got = tiles(
+        f"r = tl.load({bp}, boundary_check=(0,))", inputs, pointers="p", r=("int32", (4, 4))
+    )
     same(got, window(x, (6, 4), (4, 4), (0,)))
-    got = tiles(f"r = tl.load({bp}, boundary_check=(-2, 1))", inputs, pointers="p", r=("int32", (4, 4)))
+    got = tiles(
+        f"r = tl.load({bp}, boundary_check=(-2, 1))", inputs, pointers="p", r=("int32", (4, 4))
+    )
     same(got, window(x[:, :6], (6, 4), (4, 4), (0, 1)))
 
 
@@ -77,11 +91,18 @@ def test_only_the_named_axes_are_checked():
 def test_padding_with_nan(name):
     x = samples(name, 4)
     bp = pointer((3,), (1,), (0,), (4,))
-    got = tiles(f"r = tl.load({bp}, boundary_check=(0,), padding_option='nan')", {"p": Typed(name, x)}, pointers="p", r=(name, (4,)))
+    got = tiles(
+        f"r = tl.load({bp}, boundary_check=(0,), padding_option='nan')",
+        {"p": Typed(name, x)},
+        pointers="p",
+        r=(name, (4,)),
+    )
     assert np.isnan(decode(name, got)[3]) and got[:3].tobytes() == x[:3].tobytes()
 
 
-@pytest.mark.parametrize("view", [lambda a: a.T, lambda a: a[::2, 1::3], lambda a: a[::-1], lambda a: a[3:, 2:]])
+@pytest.mark.parametrize(
+    "view", [lambda a: a.T, lambda a: a[::2, 1::3], lambda a: a[::-1], lambda a: a[3:, 2:]]
+)
 def test_views(view):
     x = view(np.arange(144, dtype=np.float64).reshape(12, 12))
     bp = pointer(x.shape, strides(x), (1, 0), (2, 4))
@@ -94,11 +115,22 @@ def test_run_time_parts():
         bp = tl.make_block_ptr(base=p, shape=(m, n), strides=(s, 1), offsets=(i, j), block_shape=(4, 4), order=(1, 0))
         r = tl.load(bp, boundary_check=(0, 1))
     """
-    got = tiles(body, {"p": x, "m": 7, "n": 5, "s": 8, "i": 4, "j": 3}, pointers="p", r=("int32", (4, 4)))
+    got = tiles(
+        body, {"p": x, "m": 7, "n": 5, "s": 8, "i": 4, "j": 3}, pointers="p", r=("int32", (4, 4))
+    )
     same(got, window(x[:7, :5], (4, 3), (4, 4), (0, 1)))
 
 
-@pytest.mark.parametrize("advance", ["tl.advance(bp, (0, 4))", "bp.advance((0, 4))", "tl.advance(bp, offsets=(0, 4))", "tl.advance(base=bp, offsets=[0, n - 1])", "tl.advance(tl.advance(bp, (2, 8)), (-2, -4))"])
+@pytest.mark.parametrize(
+    "advance",
+    [
+        "tl.advance(bp, (0, 4))",
+        "bp.advance((0, 4))",
+        "tl.advance(bp, offsets=(0, 4))",
+        "tl.advance(base=bp, offsets=[0, n - 1])",
+        "tl.advance(tl.advance(bp, (2, 8)), (-2, -4))",
+    ],
+)
 def test_advance_in_a_loop(advance):
     x = np.arange(8 * 16, dtype=np.float32).reshape(8, 16)
     body = f"""

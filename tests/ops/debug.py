@@ -57,7 +57,14 @@ def test_the_message_is_told():
     assert "too far" in runs(f"tl.device_assert({I} < 7, 'too far')", True)
 
 
-@pytest.mark.parametrize("call", ["tl.device_assert()", "tl.device_assert(n > 5, n)", f"tl.device_assert({I} < 7, 'a', tl.arange(0, 4) < 3)"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tl.device_assert()",
+        "tl.device_assert(n > 5, n)",
+        f"tl.device_assert({I} < 7, 'a', tl.arange(0, 4) < 3)",
+    ],
+)
 def test_assertions_that_are_refused(call):
     text = f"@triton.jit(debug=True)\ndef kernel(n):\n    {call}\n"
     with pytest.raises(triton.CompilationError):
@@ -78,7 +85,9 @@ def test_expect_zero_is_its_operand(name):
 @pytest.mark.parametrize("symbol", ["+", "-", "*"])
 def test_overflow_is_found_in_debug_mode(symbol, name):
     t = TYPES[name]
-    kernel = define(f"@triton.jit(debug=True)\ndef kernel(p, q):\n    tl.store(p, tl.load(p) {symbol} tl.load(q))\n")["kernel"]
+    kernel = define(
+        f"@triton.jit(debug=True)\ndef kernel(p, q):\n    tl.store(p, tl.load(p) {symbol} tl.load(q))\n"
+    )["kernel"]
     bad = {"+": (t.high, 1), "-": (t.low, 1), "*": (t.high, 2)}[symbol]
     with pytest.raises(triton.DeviceAssertError):
         kernel[(1,)](*(np.array([v], t.storage) for v in bad))
@@ -103,26 +112,38 @@ def printed(capfd, body, grid=(1,), **inputs):
     "body, want",
     [
         ("tl.device_print('x', n)", ["pid (0, 0, 0) idx () x: 7"]),
-        ("tl.device_print('x: ', tl.arange(0, 2))", ["pid (0, 0, 0) idx (0) x: 0", "pid (0, 0, 0) idx (1) x: 1"]),
+        (
+            "tl.device_print('x: ', tl.arange(0, 2))",
+            ["pid (0, 0, 0) idx (0) x: 0", "pid (0, 0, 0) idx (1) x: 1"],
+        ),
         ("print('x', n)", ["pid (0, 0, 0) idx () x: 7"]),
         ("tl.device_print('x', 1.5)", ["pid (0, 0, 0) idx () x: 1.500000"]),
         ("tl.device_print('x', n, hex=True)", ["pid (0, 0, 0) idx () x: 0x00000007"]),
-        ("tl.device_print('x', n, n + 1)", ["pid (0, 0, 0) idx () x: (operand 0) 7", "pid (0, 0, 0) idx () x: (operand 1) 8"]),
+        (
+            "tl.device_print('x', n, n + 1)",
+            ["pid (0, 0, 0) idx () x: (operand 0) 7", "pid (0, 0, 0) idx () x: (operand 1) 8"],
+        ),
     ],
 )
 def test_lines(body, want, capfd):
     lines = printed(capfd, body, n=7).splitlines()
     squeeze = re.compile(r"\s+")
-    assert sorted(squeeze.sub(" ", line).replace(": :", ":").strip() for line in lines) == sorted(want)
+    assert sorted(squeeze.sub(" ", line).replace(": :", ":").strip() for line in lines) == sorted(
+        want
+    )
 
 
 @SILENT
 def test_every_program_prints(capfd):
     lines = printed(capfd, "tl.device_print('x', tl.program_id(1))", (2, 2), n=7).splitlines()
-    assert len(lines) == 4 and all(re.search(r"pid \((\d), (\d), 0\).*: \2$", line) for line in lines)
+    assert len(lines) == 4 and all(
+        re.search(r"pid \((\d), (\d), 0\).*: \2$", line) for line in lines
+    )
 
 
-@pytest.mark.parametrize("call", ["tl.device_print(n)", "tl.device_print(tl.arange(0, 4))", "tl.device_print('x', None)"])
+@pytest.mark.parametrize(
+    "call", ["tl.device_print(n)", "tl.device_print(tl.arange(0, 4))", "tl.device_print('x', None)"]
+)
 def test_prints_that_are_refused(call):
     refused(call, None, n=7)
 
@@ -130,4 +151,7 @@ def test_prints_that_are_refused(call):
 def test_printing_changes_nothing():
     body = f"x = {I} * 2\ntl.device_print('x', x, hex=True)\nprint('y', x)"
     compiles(body)
-    same(value("x", "int32", inputs={"x": np.arange(4, dtype=np.int32)}), np.arange(4, dtype=np.int32))
+    same(
+        value("x", "int32", inputs={"x": np.arange(4, dtype=np.int32)}),
+        np.arange(4, dtype=np.int32),
+    )

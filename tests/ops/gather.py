@@ -9,12 +9,28 @@ from ._numbers import ALL, INTS, TYPES, Typed, samples
 COVERS = ["gather", "flip"]
 
 
-@pytest.mark.parametrize("shape, to, axis", [((8,), (8,), 0), ((8,), (2,), 0), ((4,), (16,), -1), ((4, 8), (4, 2), 1), ((4, 8), (16, 8), 0), ((4, 8), (4, 8), -1), ((2, 4, 8), (2, 16, 8), 1), ((2, 2, 2, 4), (2, 2, 2, 1), 3)])
+@pytest.mark.parametrize(
+    "shape, to, axis",
+    [
+        ((8,), (8,), 0),
+        ((8,), (2,), 0),
+        ((4,), (16,), -1),
+        ((4, 8), (4, 2), 1),
+        ((4, 8), (16, 8), 0),
+        ((4, 8), (4, 8), -1),
+        ((2, 4, 8), (2, 16, 8), 1),
+        ((2, 2, 2, 4), (2, 2, 2, 1), 3),
+    ],
+)
 def test_gather(shape, to, axis):
     x = np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
     i = np.random.default_rng(2).integers(0, shape[axis], to).astype(np.int32)
     want = np.take_along_axis(x, i, axis)
-    for call in (f"tl.gather(x, i, {axis})", f"x.gather(i, axis={axis})", f"tl.gather(src=x, index=i, axis={axis})"):
+    for call in (
+        f"tl.gather(x, i, {axis})",
+        f"x.gather(i, axis={axis})",
+        f"tl.gather(src=x, index=i, axis={axis})",
+    ):
         same(value(call, "int32", to, {"x": x, "i": i}), want)
 
 
@@ -30,7 +46,9 @@ def test_every_type(name):
 @pytest.mark.parametrize("name", INTS)
 def test_indices_of_every_type(name):
     i = np.array([3, 0, 2, 2], TYPES[name].storage)
-    assert value("tl.gather(x, i, 0)", "int32", (4,), {"x": np.arange(4, dtype=np.int32) * 7, "i": i}).tolist() == [21, 0, 14, 14]
+    assert value(
+        "tl.gather(x, i, 0)", "int32", (4,), {"x": np.arange(4, dtype=np.int32) * 7, "i": i}
+    ).tolist() == [21, 0, 14, 14]
 
 
 def test_an_index_out_of_range_ends():

@@ -18,7 +18,12 @@ def counted(x, bins):
 @pytest.mark.parametrize("n", [1, 8, 512])
 def test_counts(n, bins, name):
     x = array(name, np.random.default_rng(n).integers(0, bins, n))
-    for call in (f"tl.histogram(x, {bins})", f"x.histogram({bins})", f"tl.histogram(input=x, num_bins={bins})", f"tl.histogram(x, {bins}, None)"):
+    for call in (
+        f"tl.histogram(x, {bins})",
+        f"x.histogram({bins})",
+        f"tl.histogram(input=x, num_bins={bins})",
+        f"tl.histogram(x, {bins}, None)",
+    ):
         same(value(call, "int32", (bins,), {"x": x}), counted(x, bins))
 
 
@@ -35,7 +40,10 @@ def test_masks(n):
     mask = f"tl.arange(0, {block}) < {n}"
     for call in (f"tl.histogram(x, 8, {mask})", f"x.histogram(8, mask={mask})"):
         same(value(call, "int32", (8,), {"x": x}), counted(x, 8))
-    same(value(f"tl.histogram(x, 8, ({mask}) & (x > 3))", "int32", (8,), {"x": x}), counted(x[x > 3], 8))
+    same(
+        value(f"tl.histogram(x, 8, ({mask}) & (x > 3))", "int32", (8,), {"x": x}),
+        counted(x[x > 3], 8),
+    )
     same(value("tl.histogram(x, 8, x < 0)", "int32", (8,), {"x": x}), np.zeros(8, np.int32))
 
 

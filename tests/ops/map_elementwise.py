@@ -79,18 +79,33 @@ def test_loops_of_each_element(n):
         while m > 1:
             m, k = m // 2 if m % 2 == 0 else 3 * m + 1, k + 1
         want.append(k)
-    same(value("tl.map_elementwise(steps, x)", "int32", inputs={"x": x}, names=FUNCTIONS), np.array(want, np.int32))
-    same(value("tl.map_elementwise(gcd, x, y)", "int32", inputs={"x": x, "y": y}, names=FUNCTIONS), np.gcd(x, y))
+    same(
+        value("tl.map_elementwise(steps, x)", "int32", inputs={"x": x}, names=FUNCTIONS),
+        np.array(want, np.int32),
+    )
+    same(
+        value("tl.map_elementwise(gcd, x, y)", "int32", inputs={"x": x, "y": y}, names=FUNCTIONS),
+        np.gcd(x, y),
+    )
 
 
 def test_tiles_broadcast():
     x, y = np.arange(1, 9, dtype=np.int32), np.array([[6], [4]], np.int32)
-    same(value("tl.map_elementwise(gcd, x, y)", "int32", (2, 8), {"x": x, "y": y}, names=FUNCTIONS), np.gcd(x, y))
+    same(
+        value("tl.map_elementwise(gcd, x, y)", "int32", (2, 8), {"x": x, "y": y}, names=FUNCTIONS),
+        np.gcd(x, y),
+    )
 
 
 def test_several_results():
     x, y = np.arange(8, dtype=np.int32), np.arange(8, dtype=np.int32) * 10
-    a, b = tiles("a, b = tl.map_elementwise(both, x, y)", {"x": x, "y": y}, names=FUNCTIONS, a=("int32", (8,)), b=("float32", (8,)))
+    a, b = tiles(
+        "a, b = tl.map_elementwise(both, x, y)",
+        {"x": x, "y": y},
+        names=FUNCTIONS,
+        a=("int32", (8,)),
+        b=("float32", (8,)),
+    )
     same(a, x + y)
     same(b, (x * 0.5).astype(np.float32))
 
@@ -100,7 +115,13 @@ def test_packs():
     got = value("tl.map_elementwise(swap, x, pack=2)", "int32", inputs={"x": x}, names=FUNCTIONS)
     assert got.tolist() == [1, 0, 3, 2, 5, 4, 7, 6]
     y = x + 10
-    a, b = tiles("a, b = tl.map_elementwise(pairs, x, y, pack=2)", {"x": x, "y": y}, names=FUNCTIONS, a=("int32", (8,)), b=("int32", (8,)))
+    a, b = tiles(
+        "a, b = tl.map_elementwise(pairs, x, y, pack=2)",
+        {"x": x, "y": y},
+        names=FUNCTIONS,
+        a=("int32", (8,)),
+        b=("int32", (8,)),
+    )
     assert a.tolist() == [1, -1, 5, -1, 9, -1, 13, -1]
     assert b.tolist() == [110, 10, 156, 12, 210, 14, 272, 16]
 

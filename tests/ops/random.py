@@ -54,7 +54,9 @@ VECTORS = [
 def test_vectors(seed, offset, hexes, rand, randn):
     inputs = {"seed": seed, "offset": np.array(offset, np.int32)}
     body = "a, b, c, d = tl.randint4x(seed, offset)\ne = tl.rand(seed, offset)\nf = tl.randn(seed, offset)"
-    *got, uniform_, normal = tiles(body, inputs, a="uint32", b="uint32", c="uint32", d="uint32", e="float32", f="float32")
+    *got, uniform_, normal = tiles(
+        body, inputs, a="uint32", b="uint32", c="uint32", d="uint32", e="float32", f="float32"
+    )
     assert " ".join(f"{int(w):08x}" for w in got) == hexes
     assert words(seed, offset) == [int(w) for w in got]
     assert uniform_.view(np.uint32) == rand
@@ -78,7 +80,9 @@ def test_streams(n, seed):
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "int32", "uint32", "int16"])
 def test_only_wide_offsets_have_a_high_word(dtype):
     i = np.array([0, 5, -1, 2**40 + 3], object)
-    i = np.array([int(v) & (2 ** TYPES[dtype].bits - 1) for v in i], np.uint64).astype(TYPES[dtype].storage)
+    i = np.array([int(v) & (2 ** TYPES[dtype].bits - 1) for v in i], np.uint64).astype(
+        TYPES[dtype].storage
+    )
     wide = TYPES[dtype].bits > 32
     want = [words(9, int(o), wide)[0] for o in i]
     assert value("tl.randint(9, i)", "uint32", (4,), {"i": i}).tolist() == want
@@ -111,7 +115,9 @@ def test_philox_with_every_counter(bits):
 @pytest.mark.parametrize("bits", [32, 64])
 def test_uniform_numbers_of_words(bits):
     top = 2**bits - 1
-    x = np.array([0, 1, top, top >> 1, (top >> 1) + 1, 12345, top - 12345, 1 << (bits - 8)], f"u{bits // 8}")
+    x = np.array(
+        [0, 1, top, top >> 1, (top >> 1) + 1, 12345, top - 12345, 1 << (bits - 8)], f"u{bits // 8}"
+    )
     got = value("tl.uint_to_uniform_float(x)", "float32", inputs={"x": x})
     same(got, uniform(x, bits))
     assert (got >= 0).all() and (got < 1).all()
@@ -122,7 +128,12 @@ def test_uniform_numbers_of_words(bits):
 def test_normal_numbers_of_uniform_ones():
     u = np.array([0.0, 1e-7, 0.25, 0.5, 0.999], np.float32)
     v = np.array([0.1, 0.3, 0.6, 0.9, 0.5], np.float32)
-    a, b = tiles("a, b = tl.pair_uniform_to_normal(u, v)", {"u": u, "v": v}, a=("float32", (5,)), b=("float32", (5,)))
+    a, b = tiles(
+        "a, b = tl.pair_uniform_to_normal(u, v)",
+        {"u": u, "v": v},
+        a=("float32", (5,)),
+        b=("float32", (5,)),
+    )
     r = np.sqrt(-2 * np.log(np.maximum(u, 1e-7).astype(float)))
     np.testing.assert_allclose(a, r * np.cos(6.283185307179586 * v), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(b, r * np.sin(6.283185307179586 * v), rtol=1e-5, atol=1e-5)
@@ -130,7 +141,9 @@ def test_normal_numbers_of_uniform_ones():
 
 def test_normal_streams():
     i = np.arange(1024, dtype=np.int32)
-    four = tiles("a, b, c, d = tl.randn4x(11, i)", {"i": i}, **{k: ("float32", (1024,)) for k in "abcd"})
+    four = tiles(
+        "a, b, c, d = tl.randn4x(11, i)", {"i": i}, **{k: ("float32", (1024,)) for k in "abcd"}
+    )
     u = uniform(np.array([words(11, int(o)) for o in i], np.uint32)).astype(float)
     for k in (0, 2):
         r, angle = np.sqrt(-2 * np.log(np.maximum(u[:, k], 1e-7))), 6.283185307179586 * u[:, k + 1]

@@ -31,7 +31,12 @@ def test_every_type_is_kept(descending, name):
 def test_shapes(shape):
     x = np.random.default_rng(1).integers(-99, 99, shape).astype(np.int32)
     axis = len(shape) - 1
-    for call in ("tl.sort(x)", f"tl.sort(x, {axis})", "tl.sort(x, dim=-1)", "tl.sort(x, None, False)"):
+    for call in (
+        "tl.sort(x)",
+        f"tl.sort(x, {axis})",
+        "tl.sort(x, dim=-1)",
+        "tl.sort(x, None, False)",
+    ):
         same(value(call, "int32", inputs={"x": x}), ordered(x))
     for call in ("tl.sort(x, descending=True)", f"tl.sort(x, {axis}, True)"):
         same(value(call, "int32", inputs={"x": x}), ordered(x, descending=True))
@@ -59,11 +64,18 @@ def test_bitonic_merge_orders_bitonic_sequences(shape):
     half = shape[-1] // 2
     x[..., :half].sort(-1)
     x[..., half:] = ordered(x[..., half:], descending=True)
-    for call, down in (("tl.bitonic_merge(x)", False), ("tl.bitonic_merge(x, dim=-1)", False), ("tl.bitonic_merge(x, None, True)", True), ("tl.bitonic_merge(x, descending=True)", True)):
+    for call, down in (
+        ("tl.bitonic_merge(x)", False),
+        ("tl.bitonic_merge(x, dim=-1)", False),
+        ("tl.bitonic_merge(x, None, True)", True),
+        ("tl.bitonic_merge(x, descending=True)", True),
+    ):
         same(value(call, "int32", inputs={"x": x}), ordered(x, descending=down))
 
 
-@pytest.mark.parametrize("name", ["int8", "uint16", "int32", "uint64", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "name", ["int8", "uint16", "int32", "uint64", "float16", "bfloat16", "float32", "float64"]
+)
 @pytest.mark.parametrize("k", [1, 2, 8, 32])
 def test_topk(k, name):
     x = samples(name, 64)
@@ -71,13 +83,20 @@ def test_topk(k, name):
     numbers = numeric(name, x)
     # A true selection is computed in at least 32 bits, and stays so.
     out = promoted(name) if k < 32 else name
-    for arguments, down in ((f"{k}", True), (f"k={k}, dim=1", True), (f"{k}, -1, True", True), (f"{k}, descending=False", False)):
+    for arguments, down in (
+        (f"{k}", True),
+        (f"k={k}, dim=1", True),
+        (f"{k}, -1, True", True),
+        (f"{k}, descending=False", False),
+    ):
         want = ordered(numbers, descending=down)[:, :k]
         got = value(f"tl.topk(x, {arguments})", out, (2, k), {"x": Typed(name, x)})
         same(numeric(out, got) + 0.0, want + 0.0)
 
 
-@pytest.mark.parametrize("call", ["tl.sort(x)", "tl.sort(x, 2)", "tl.sort(x, dim=(0,))", "tl.topk(x, 2)"])
+@pytest.mark.parametrize(
+    "call", ["tl.sort(x)", "tl.sort(x, 2)", "tl.sort(x, dim=(0,))", "tl.topk(x, 2)"]
+)
 @pytest.mark.parametrize("shape", [()])
 def test_scalars_have_no_order(shape, call):
     refused(call, None, x=np.zeros(shape))
@@ -89,13 +108,17 @@ def test_numbers_that_are_refused(k):
     refused("tl.topk(x)", "bad-call", x="int32")
 
 
-@pytest.mark.parametrize("function", ["tl.sort(x, {})", "tl.topk(x, 2, {})", "tl.bitonic_merge(x, {})"])
+@pytest.mark.parametrize(
+    "function", ["tl.sort(x, {})", "tl.topk(x, 2, {})", "tl.bitonic_merge(x, {})"]
+)
 def test_axes_that_are_refused(function):
     for axis in ("2", "-3", "(1,)", "n"):
         refused(function.format(axis), None, x="int32[4, 4]", n=5)
 
 
-@pytest.mark.parametrize("function", ["tl.sort(x, 0)", "tl.topk(x, 2, 0)", "tl.bitonic_merge(x, dim=0)"])
+@pytest.mark.parametrize(
+    "function", ["tl.sort(x, 0)", "tl.topk(x, 2, 0)", "tl.bitonic_merge(x, dim=0)"]
+)
 @pytest.mark.xfail(strict=True, reason="every axis is taken")
 def test_only_the_last_axis_is_ordered(function):
     refused(function, None, x="int32[4, 4]")
