@@ -300,9 +300,6 @@ def test_a_constexpr_condition_compiles_one_branch():
 
 
 @pytest.mark.parametrize("condition", ["1.5", "'a'", "(1,)", "tl.int32"])
-@pytest.mark.xfail(
-    strict=True, reason="other constants than bool, int and None are taken as conditions"
-)
 def test_conditions_are_bools_ints_or_none(condition):
     refused(f"N: tl.constexpr = {condition}\nif N:\n    pass", None)
 

@@ -64,7 +64,6 @@ def test_integers_are_refused(name, function):
     refused(f"tl.{function}(x, x)", "type-mismatch", "wants floats", x=name)
 
 
-@pytest.mark.xfail(strict=True, reason="both flags are taken")
 def test_fdiv_is_not_both_exact_and_approximate():
     refused("tl.fdiv(x, x, ieee_rounding=True, approx=True)", None, x="float32")
 

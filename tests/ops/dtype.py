@@ -16,6 +16,7 @@ COVERS = [
     "dtype.is_fp8e5b16", "dtype.is_int1", "dtype.is_int8", "dtype.is_int16", "dtype.is_int32",
     "dtype.is_int64", "dtype.is_uint8", "dtype.is_uint16", "dtype.is_uint32", "dtype.is_uint64",
     "dtype.is_ptr", "dtype.is_block", "dtype.is_const",
+    "dtype.get_int_max_value", "dtype.get_int_min_value",
 ]  # fmt: skip
 
 PREDICATES = {
@@ -110,26 +111,13 @@ def attributes(name):
         yield "exponent_bias", BIAS.get(name, t.bias)
 
 
-ABSENT_IN_KERNELS = ["get_int_max_value()", "get_int_min_value()", "exponent_bias"]
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_attributes_in_kernels(name):
     lines = [
         f"tl.static_assert(x.dtype.{attribute} == {want}, '{attribute}')"
         for attribute, want in attributes(name)
-        if attribute not in ["name", *ABSENT_IN_KERNELS]
     ]
     compiles(*lines, x=name)
-
-
-@pytest.mark.xfail(strict=True, reason="these attributes of dtypes exist on the host only")
-@pytest.mark.parametrize("attribute", ABSENT_IN_KERNELS)
-def test_attributes_that_are_there_on_the_host(attribute):
-    for name in ALL:
-        want = dict(attributes(name)).get(attribute)
-        if want is not None:
-            compiles(f"tl.static_assert(x.dtype.{attribute} == {want})", x=name)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -158,9 +146,6 @@ def test_names_are_those_of_triton(name, want):
     assert getattr(tl, name).name == str(getattr(tl, name)) == want
 
 
-SHORT = pytest.mark.xfail(strict=True, reason="in kernels the names of integers are i32, u8, i1")
-
-
 @pytest.mark.parametrize(
     "name, want",
     [
@@ -168,9 +153,9 @@ SHORT = pytest.mark.xfail(strict=True, reason="in kernels the names of integers 
         ("float16", "fp16"),
         ("bfloat16", "bf16"),
         ("float8e5", "fp8e5"),
-        pytest.param("int32", "int32", marks=SHORT),
-        pytest.param("uint8", "uint8", marks=SHORT),
-        pytest.param("int1", "int1", marks=SHORT),
+        ("int32", "int32"),
+        ("uint8", "uint8"),
+        ("int1", "int1"),
     ],
 )
 def test_names_in_kernels(name, want):

@@ -92,7 +92,6 @@ def test_assume_wants_a_condition():
     refused("tl.assume()", "bad-call")
 
 
-@pytest.mark.xfail(strict=True, reason="an assumption that is false at compile time is taken")
 def test_an_assumption_that_cannot_hold():
     refused("tl.assume(x.shape[0] == 3)", None, x="int32")
 

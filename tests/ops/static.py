@@ -128,15 +128,12 @@ def test_static_print_in_branches_and_loops(capfd):
     assert capfd.readouterr().out == "i 0\ni 1\ni 2\n"
 
 
-IGNORED = pytest.mark.xfail(strict=True, reason="`sep` and `end` are taken and ignored")
-
-
 @pytest.mark.parametrize(
     "arguments, want",
     [
-        pytest.param("1, 2, sep='-'", "1-2\n", marks=IGNORED),
-        pytest.param("1, end='!'", "1!", marks=IGNORED),
-        pytest.param("1, 2, sep='', end=''", "12", marks=IGNORED),
+        ("1, 2, sep='-'", "1-2\n"),
+        ("1, end='!'", "1!"),
+        ("1, 2, sep='', end=''", "12"),
         ("1, 2, sep=' ', flush=True", "1 2\n"),
     ],
 )
