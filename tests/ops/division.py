@@ -110,6 +110,13 @@ def test_fma_rounds_once(name):
     same(got, encode(name, exact), name)
 
 
+@ROUNDS_TWICE
+def test_fma_of_float16_rounds_a_near_tie_once():
+    # 3 * 683 lies half way between 2048 and 2050; the least addend decides.
+    x = {"x": np.array([3.0], np.float16), "y": np.float16(683), "z": np.float16(2.0**-24)}
+    assert value("tl.fma(x, y, z)", "float16", (1,), x).tolist() == [2050.0]
+
+
 def test_fma_of_float64():
     x = np.array([1 + 2.0**-30, 3.0, 1e200], np.float64)
     z = np.array([-(1 + 2.0**-29), 0.25, -np.inf])
