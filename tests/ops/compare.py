@@ -164,7 +164,6 @@ def test_compile_time_operands_are_folded_by_their_truth():
     assert tiles("r = tl.to_tensor(n and 0)", {"n": 7}, r="int32") == 0
 
 
-@pytest.mark.xfail(strict=True, reason="the rule for `if` is applied to `and`, `or` and `not`")
 @pytest.mark.parametrize(
     "condition", ["not not 2.5", "(2.5 and 3) == 3", "('' or 3) == 3", "(0.0 or 3) == 3", "not ''"]
 )

@@ -90,12 +90,6 @@ def test_strings_and_functions():
     assert got == 1
 
 
-@pytest.mark.parametrize("body", ["s = 'abc'", "g = f"])
-@pytest.mark.xfail(strict=True, reason="strings and functions are taken by plain variables")
-def test_strings_and_functions_are_assigned_to_no_plain_variable(body):
-    refused(body, None, before="@triton.jit\ndef f(x):\n    return x\n")
-
-
 def test_reassigning_a_constexpr_makes_a_run_time_value():
     body = "N: tl.constexpr = 4\nN = N + 1\nr = N + tl.zeros((), tl.int32)"
     assert tiles(body, r="int32") == 5
@@ -106,11 +100,6 @@ def test_reassigning_a_constexpr_makes_a_run_time_value():
     out = np.zeros(1, np.int32)
     kernel[(1,)](out, 8)
     assert out[0] == 16
-
-
-@pytest.mark.xfail(strict=True, reason="a second annotation is taken for a new value")
-def test_a_name_is_annotated_once():
-    refused("N: tl.constexpr = 4\nN: tl.constexpr = 5", None)
 
 
 def test_the_value_of_a_run_time_variable_cannot_become_constexpr():

@@ -97,40 +97,11 @@ def test_overflow_is_found_in_debug_mode(symbol, name):
 
 # ---- printing -------------------------------------------------------------------------------------
 
-OWN_FORM = pytest.mark.xfail(strict=True, reason="Naiad shows a tile whole, in a form of its own")
-
-
 def printed(capfd, body, grid=(1,), **inputs):
     kernel = define(f"@triton.jit\ndef kernel({', '.join(inputs)}):\n    {body}\n")["kernel"]
     capfd.readouterr()
     kernel[grid](*inputs.values())
     return capfd.readouterr().out
-
-
-@OWN_FORM
-@pytest.mark.parametrize(
-    "body, want",
-    [
-        ("tl.device_print('x', n)", ["pid (0, 0, 0) idx () x: 7"]),
-        (
-            "tl.device_print('x: ', tl.arange(0, 2))",
-            ["pid (0, 0, 0) idx (0) x: 0", "pid (0, 0, 0) idx (1) x: 1"],
-        ),
-        ("print('x', n)", ["pid (0, 0, 0) idx () x: 7"]),
-        ("tl.device_print('x', 1.5)", ["pid (0, 0, 0) idx () x: 1.500000"]),
-        ("tl.device_print('x', n, hex=True)", ["pid (0, 0, 0) idx () x: 0x00000007"]),
-        (
-            "tl.device_print('x', n, n + 1)",
-            ["pid (0, 0, 0) idx () x: (operand 0) 7", "pid (0, 0, 0) idx () x: (operand 1) 8"],
-        ),
-    ],
-)
-def test_lines(body, want, capfd):
-    lines = printed(capfd, body, n=7).splitlines()
-    squeeze = re.compile(r"\s+")
-    assert sorted(squeeze.sub(" ", line).replace(": :", ":").strip() for line in lines) == sorted(
-        want
-    )
 
 
 @pytest.mark.parametrize(

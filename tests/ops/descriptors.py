@@ -271,7 +271,6 @@ def test_calls_that_are_refused(call):
 
 
 @pytest.mark.parametrize("offset", ["tl.full((), 0, tl.int64)", "n"])
-@pytest.mark.xfail(strict=True, reason="offsets of 64 bits are taken and cut")
 def test_offsets_of_64_bits_are_refused(offset):
     refused(f"{D}.load([0, {offset}])", None, p="int32[8, 8]", n=2**40, pointers="p")
 

@@ -68,11 +68,6 @@ def test_fdiv_is_not_both_exact_and_approximate():
     refused("tl.fdiv(x, x, ieee_rounding=True, approx=True)", None, x="float32")
 
 
-@pytest.mark.xfail(strict=True, reason="float64 is taken")
-def test_div_rn_is_of_float32_only():
-    refused("tl.div_rn(x, x)", "type-mismatch", x="float64")
-
-
 # ---- fma ------------------------------------------------------------------------------------------
 
 

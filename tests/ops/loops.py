@@ -137,11 +137,6 @@ def test_what_loops_carry():
     assert (x == 10).all() and (y, a, b) == (32, 5, 32.0)
 
 
-@pytest.mark.xfail(strict=True, reason="a second annotation is taken for a new value")
-def test_a_constexpr_of_a_static_loop_is_annotated_once():
-    refused("for i in tl.static_range(3):\n    A: tl.constexpr = i", None)
-
-
 def test_names_of_a_static_loop_live_on():
     body = "for i in tl.static_range(3):\n    last = i\nr = last + 10 * i"
     assert tiles(body, r="int32") == 22

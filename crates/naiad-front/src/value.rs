@@ -197,6 +197,16 @@ impl Val {
         })
     }
 
+    /// Python's truth of a compile-time value; none of one of the running kernel.
+    pub fn truth(&self) -> Option<bool> {
+        match self {
+            Val::Tensor(_) => None,
+            Val::Const(c) => Some(c.truthy()),
+            Val::Tuple(t) => Some(!t.items.is_empty()),
+            _ => Some(true),
+        }
+    }
+
     /// Python's `==` on compile-time values; none where a part exists only at run time.
     pub fn const_eq(&self, other: &Val) -> Option<bool> {
         match (self, other) {

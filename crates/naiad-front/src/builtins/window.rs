@@ -363,7 +363,16 @@ fn store_lanes(
 /// The descriptor, and its block's lanes at the offsets that an argument gives.
 fn described(l: &mut Lower<'_>, a: &Args, offsets: usize) -> Result<(Rc<Window>, Lanes)> {
     let w = window(l, a.need(0), WindowKind::Descriptor)?;
-    let offsets = integers(l, a.need(offsets), Scalar::I32)?;
+    let o = a.need(offsets);
+    let wide = |o: &Operand| {
+        l.runtime_type(&o.val).and_then(|t| t.elem.scalar()).map_or(0, Scalar::bits) > 32
+    };
+    if l.each(o).iter().any(wide) {
+        let message = "the offsets of a tensor descriptor have 32 bits";
+        let e = l.error(Id::TypeMismatch, message, o.range, "one has 64");
+        return Err(Box::new((*e).help("cast it: `.to(tl.int32)`")));
+    }
+    let offsets = integers(l, o, Scalar::I32)?;
     let rank = w.block.rank();
     same_rank(l, a, rank, &[("offsets", offsets.len())])?;
     let at = block(l, &w, &offsets, &vec![true; rank])?;

@@ -340,10 +340,7 @@ impl Lower<'_> {
                 let bit = self.want_bool(v, "not", range)?;
                 Ok(Val::Tensor(self.b.unary(UnaryFn::Not, bit)?))
             }
-            other => match self.condition(&other, range)? {
-                Cond::Known(b) => Ok(Val::bool(!b)),
-                Cond::Runtime(c) => Ok(Val::Tensor(self.b.unary(UnaryFn::Not, c)?)),
-            },
+            other => Ok(Val::bool(other.truth() == Some(false))),
         }
     }
 
@@ -374,7 +371,7 @@ impl Lower<'_> {
         for (i, e) in b.values.iter().enumerate() {
             let val = self.eval(e)?;
             let Val::Tensor(v) = val else {
-                let Cond::Known(truth) = self.condition(&val, e.range())? else { continue };
+                let Some(truth) = val.truth() else { continue };
                 let decides = truth != is_and;
                 let is_last = i + 1 == b.values.len();
                 // An operand that decides is the result; one that does not is dropped, unless it
