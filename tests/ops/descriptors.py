@@ -150,7 +150,6 @@ def test_atomics(method):
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 @pytest.mark.parametrize("method", ["atomic_max", "atomic_min"])
-@pytest.mark.xfail(strict=True, reason="not there yet")
 def test_extrema_of_half_floats(method, name):
     x = array(name, [[1.0] * 8])
     tiles(

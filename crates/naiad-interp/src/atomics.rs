@@ -6,11 +6,12 @@
 
 use crate::access::{Chunk, Context, Cursor, Target, each_lane};
 use crate::combine::unless_scalar;
-use crate::engine::{narrowed, read_image, widened, write_image};
+use crate::engine::{read_image, write_image};
 use crate::fault::{Access, Fault};
 use crate::slab::Slab;
 use crate::tile::{Dense, Tile, number};
 use naiad_ir::Scalar;
+use naiad_ir::scalar::BinaryFn;
 use naiad_ir::tile::AtomicOp;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
@@ -150,35 +151,17 @@ unsafe fn fetch(at: *mut u8, size: usize, f: impl Fn(u64) -> u64) -> u64 {
 }
 
 fn combine(f: AtomicOp, ty: Scalar, old: u64, value: u64) -> u64 {
-    let image = match f {
-        AtomicOp::Add if ty == Scalar::F64 => {
-            (f64::from_bits(old) + f64::from_bits(value)).to_bits()
-        }
-        AtomicOp::Add if ty.is_float() => {
-            let of = |image| f32::from_bits(widened(ty, image) as u32);
-            narrowed(ty, u64::from((of(old) + of(value)).to_bits()))
-        }
-        AtomicOp::Add => old.wrapping_add(value),
-        AtomicOp::Max => {
-            if before(ty, old, value) {
-                value
-            } else {
-                old
-            }
-        }
-        AtomicOp::Min => {
-            if before(ty, value, old) {
-                value
-            } else {
-                old
-            }
-        }
-        AtomicOp::And => old & value,
-        AtomicOp::Or => old | value,
-        AtomicOp::Xor => old ^ value,
+    let of = |f: BinaryFn| f.eval(ty, old, value).unwrap_or(old);
+    match f {
+        AtomicOp::Add => of(BinaryFn::Add),
+        AtomicOp::And => of(BinaryFn::And),
+        AtomicOp::Or => of(BinaryFn::Or),
+        AtomicOp::Xor => of(BinaryFn::Xor),
+        AtomicOp::Max if before(ty, old, value) => value,
+        AtomicOp::Min if before(ty, value, old) => value,
+        AtomicOp::Max | AtomicOp::Min => old,
         AtomicOp::Xchg => value,
-    };
-    image & ty.mask()
+    }
 }
 
 /// Whether `x` is less than `y`; floats are compared by their images, as the language says, so that

@@ -253,7 +253,9 @@ pub fn atomic_rmw(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     writable(l, &po, p)?;
     let (sem, scope) = order(l, a.opt(3), a.opt(4))?;
     let s = p.pointee;
-    if !f.accepts(s) {
+    // Extrema of 16-bit floats are for tensor descriptors.
+    let extremum = matches!(f, AtomicOp::Max | AtomicOp::Min);
+    if !f.accepts(s) || (extremum && s.bits() < 32) {
         let message = format!("`tl.{}` is not defined for {}", a.entry.path, s.triton_name());
         let e = l.error(Id::TypeMismatch, message, po.range, "");
         return Err(Box::new((*e).help(

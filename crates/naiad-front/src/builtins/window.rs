@@ -451,10 +451,6 @@ pub fn descriptor_atomic(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let raw = memory::value(l, &o, s)?;
     whole_block(l, &w, raw, &o)?;
     let (sem, scope) = (Sem::Relaxed, Scope::Gpu);
-    if half && f != AtomicOp::Add {
-        let message = "atomic maxima and minima of 16-bit floats are not supported by Naiad yet";
-        return Err(l.error(Id::UnknownTlName, message, a.range, ""));
-    }
     l.b.ops(TileOp::AtomicRmw { f, ptr: at.ptr, value: raw, mask: at.mask, sem, scope })?;
     Ok(Val::NONE)
 }

@@ -206,8 +206,10 @@ impl AtomicOp {
     /// Whether memory of this type has the operation.
     pub fn accepts(self, ty: Scalar) -> bool {
         match self {
-            AtomicOp::Add => ty.bits() >= 32 || matches!(ty, Scalar::F16 | Scalar::BF16),
-            AtomicOp::Max | AtomicOp::Min | AtomicOp::Xchg => ty.bits() >= 32,
+            AtomicOp::Add | AtomicOp::Max | AtomicOp::Min => {
+                ty.bits() >= 32 || matches!(ty, Scalar::F16 | Scalar::BF16)
+            }
+            AtomicOp::Xchg => ty.bits() >= 32,
             AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => ty.bits() >= 32 && ty.is_int(),
         }
     }
