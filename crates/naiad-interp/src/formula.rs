@@ -69,7 +69,16 @@ pub fn binary(f: BinaryFn, ty: Scalar, x: &Tile, y: &Tile, shape: &Shape) -> Opt
         | BinaryFn::Xor
         | BinaryFn::Shl
         | BinaryFn::Shr
-        | BinaryFn::Umulhi => None,
+        | BinaryFn::Umulhi
+        | BinaryFn::Pow
+        | BinaryFn::Atan2
+        | BinaryFn::Hypot
+        | BinaryFn::Fmod
+        | BinaryFn::Remainder
+        | BinaryFn::Copysign
+        | BinaryFn::Nextafter
+        | BinaryFn::Fdim
+        | BinaryFn::Ldexp => None,
     };
     formula?.tile(ty, shape)
 }
@@ -112,7 +121,16 @@ fn mask(f: BinaryFn, x: &Tile, y: &Tile, shape: &Shape) -> Option<Tile> {
         | BinaryFn::Xor
         | BinaryFn::Shl
         | BinaryFn::Shr
-        | BinaryFn::Umulhi => None,
+        | BinaryFn::Umulhi
+        | BinaryFn::Pow
+        | BinaryFn::Atan2
+        | BinaryFn::Hypot
+        | BinaryFn::Fmod
+        | BinaryFn::Remainder
+        | BinaryFn::Copysign
+        | BinaryFn::Nextafter
+        | BinaryFn::Fdim
+        | BinaryFn::Ldexp => None,
     }
 }
 

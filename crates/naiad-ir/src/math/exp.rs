@@ -1,7 +1,7 @@
 //! The exponential functions.
 
 use super::FloatOps;
-use super::ops::{pick, poly, sar, shl};
+use super::ops::{fast_two_sum, pick, poly, power_of_two, scaled, two_product, two_sum};
 
 /// `e^x`, within 1 ulp.
 ///
@@ -11,15 +11,31 @@ use super::ops::{pick, poly, sar, shl};
 /// polynomial is `e^r = 1 + r + r^2 q(r)`, error 2^-28 (degree 6) or 2^-58 (degree 11).
 #[inline(always)]
 pub fn exp<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
+    let (head, tail, scale) = exp_parts(b, x, None);
+    let power = b.add(head, tail);
+    scaled(b, power, scale)
+}
+
+/// `(head, tail, n)` with `e^(x + low) = 2^n (head + tail)`: the parts of [`exp`] before its last
+/// rounding. `low` is what the rounding of `x` took.
+#[inline(always)]
+pub(super) fn exp_parts<B: FloatOps>(b: &mut B, x: B::F, low: Option<B::F>) -> (B::F, B::F, B::I) {
     // Beyond these bounds the result is 0 or inf anyway; inside them `2^n` can be built from two
     // normal factors. Comparing keeps a NaN.
-    let x = between(b, x, (-105.0, 90.0), (-746.0, 710.0));
+    let x = between(b, x, (-105.0, 92.0), (-746.0, 720.0));
     let reciprocal = b.constant(std::f64::consts::LOG2_E);
     let (n, scale) = round(b, x, reciprocal);
     let minus_ln2_high = pick(b, -0.6931471824645996, -std::f64::consts::LN_2);
     let minus_ln2_low = pick(b, 1.904654299957768e-9, -2.3190468138462996e-17);
     let r = b.mul_add(n, minus_ln2_high, x);
     let r = b.mul_add(n, minus_ln2_low, r);
+    let (r, low) = match low {
+        Some(low) => {
+            let (r, low) = two_sum(b, r, low);
+            (r, Some(low))
+        }
+        None => (r, None),
+    };
     let q = poly(
         b,
         r,
@@ -49,6 +65,126 @@ pub fn exp<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
     let head = b.add(one, r);
     let lost = b.sub(one, head);
     let lost = b.add(lost, r);
+    let square = b.mul(r, r);
+    let tail = b.mul_add(square, q, lost);
+    let tail = match low {
+        Some(low) => b.mul_add(low, head, tail),
+        None => tail,
+    };
+    (head, tail, scale)
+}
+
+/// `e^x * 2^by`, with one rounding at the end, so that the power itself may overflow.
+#[inline(always)]
+pub(super) fn exp_shifted<B: FloatOps>(b: &mut B, x: B::F, by: i64) -> B::F {
+    let (head, tail, n) = exp_parts(b, x, None);
+    let power = b.add(head, tail);
+    let by = b.int(by);
+    let n = b.int_add(n, by);
+    scaled(b, power, n)
+}
+
+/// `e^x - 1`, within 2 ulp.
+///
+/// With `n` and `r` as in [`exp`], `(2^n - 1) + 2^n (r + r^2 q(r))`, error of the polynomial relative
+/// to `r` 2^-26 (5 terms) or 2^-60 (11 terms). All of it is halved, since `2^n` may overflow where the
+/// result does not.
+#[inline(always)]
+pub fn expm1<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
+    // Below the lower bound the result is -1 to the last place.
+    let near = between(b, x, (-30.0, 92.0), (-60.0, 720.0));
+    let reciprocal = b.constant(std::f64::consts::LOG2_E);
+    let (n, scale) = round(b, near, reciprocal);
+    let minus_ln2_high = pick(b, -0.6931471824645996, -std::f64::consts::LN_2);
+    let minus_ln2_low = pick(b, 1.904654299957768e-9, -2.3190468138462996e-17);
+    let r = b.mul_add(n, minus_ln2_high, near);
+    let r = b.mul_add(n, minus_ln2_low, r);
+    let q = poly(
+        b,
+        r,
+        &[
+            0.500000006096783,
+            0.16666542838986254,
+            0.04166628649329428,
+            0.008366607998571907,
+            0.0013946150712757595,
+        ],
+        &[
+            0.5,
+            0.16666666666666677,
+            0.0416666666666667,
+            0.008333333333321582,
+            0.0013888888888866717,
+            0.000198412698862607,
+            2.4801587360811964e-05,
+            2.7557244065303353e-06,
+            2.7557242523370124e-07,
+            2.510908986213648e-08,
+            2.092452055012148e-09,
+        ],
+    );
+    let square = b.mul(r, r);
+    let less_one = b.mul_add(square, q, r);
+
+    let one_int = b.int(1);
+    let half_scale = b.int_sub(scale, one_int);
+    let half_power = power_of_two(b, half_scale);
+    let half = b.constant(0.5);
+    let whole = b.sub(half_power, half);
+    let sum = b.mul_add(half_power, less_one, whole);
+    let large = b.add(sum, sum);
+    let zero = b.int(0);
+    let is_small = b.int_eq(scale, zero);
+    // Without a reduction the sum would only lose the bits of a subnormal, and the sign of a zero.
+    let result = b.select(is_small, less_one, large);
+    let finite = b.constant(f64::INFINITY);
+    let finite = b.lt(x, finite);
+    b.select(finite, result, x)
+}
+
+/// `10^x`, within 1 ulp.
+///
+/// As [`exp`], with `r = x - n log10 2`, `|r| <= 0.151`, and `10^r = 1 + r ln 10 + r^2 q(r)`, error
+/// 2^-28 (5 terms) or 2^-57 (10 terms). The product with `ln 10` is kept as a sum of two numbers.
+#[inline(always)]
+pub fn exp10<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
+    let x = between(b, x, (-46.0, 39.0), (-325.0, 309.0));
+    let reciprocal = b.constant(std::f64::consts::LOG2_10);
+    let (n, scale) = round(b, x, reciprocal);
+    let minus_high = pick(b, -0.3010300099849701, -std::f64::consts::LOG10_2);
+    let minus_low = pick(b, 1.432098883924482e-08, 2.8037281277851704e-18);
+    let r = b.mul_add(n, minus_high, x);
+    let r = b.mul_add(n, minus_low, r);
+    let q = poly(
+        b,
+        r,
+        &[
+            2.650949104946301,
+            2.0346605147984156,
+            1.1712422813507126,
+            0.5416862674016288,
+            0.20791162895420948,
+        ],
+        &[
+            2.650949055239206,
+            2.03467859229348,
+            1.1712551489080019,
+            0.539382929193916,
+            0.206995849565301,
+            0.06808936533298933,
+            0.019597617566876672,
+            0.005013910221809913,
+            0.001157600955078702,
+            0.00024229924193585405,
+        ],
+    );
+    let ln10_high = pick(b, 2.3025851249694824, std::f64::consts::LN_10);
+    let ln10_low = pick(b, -3.1975435632602967e-08, -2.1707562233822494e-16);
+    let (linear, error) = two_product(b, r, ln10_high);
+    let error = b.mul_add(r, ln10_low, error);
+    let one = b.constant(1.0);
+    let (head, lost) = fast_two_sum(b, one, linear);
+    let lost = b.add(lost, error);
     let square = b.mul(r, r);
     let tail = b.mul_add(square, q, lost);
     let power = b.add(head, tail);
@@ -117,26 +253,4 @@ fn round<B: FloatOps>(b: &mut B, x: B::F, factor: B::F) -> (B::F, B::I) {
     let n = b.sub(sum, magic);
     let (sum, magic) = (b.bits(sum), b.bits(magic));
     (n, b.int_sub(sum, magic))
-}
-
-/// `x * 2^n`, rounded once, for `n` from twice the least to twice the greatest normal exponent.
-///
-/// `2^n` itself may be out of range, so the factor is split in two halves. The first product is
-/// exact because it stays normal, and only the second rounds to a subnormal.
-#[inline(always)]
-fn scaled<B: FloatOps>(b: &mut B, x: B::F, n: B::I) -> B::F {
-    let half = sar(b, n, 1);
-    let rest = b.int_sub(n, half);
-    let first = power_of_two(b, half);
-    let second = power_of_two(b, rest);
-    let x = b.mul(x, first);
-    b.mul(x, second)
-}
-
-#[inline(always)]
-fn power_of_two<B: FloatOps>(b: &mut B, n: B::I) -> B::F {
-    let bias = b.int(B::BIAS);
-    let exponent = b.int_add(n, bias);
-    let image = shl(b, exponent, B::MANTISSA);
-    b.with_bits(image)
 }

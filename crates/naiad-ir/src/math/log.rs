@@ -1,7 +1,7 @@
 //! The logarithms.
 
 use super::FloatOps;
-use super::ops::{pick, poly, sar, shl};
+use super::ops::{fast_two_sum, less_product, pick, poly, power_of_two, sar, shl, two_product};
 
 /// The natural logarithm, within 1 ulp.
 ///
@@ -12,14 +12,19 @@ use super::ops::{pick, poly, sar, shl};
 pub fn log<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
     let (e, f) = split(b, x);
     let (half_square, rest) = log_of_mantissa(b, f);
+    let result = assemble(b, e, f, half_square, rest);
+    special(b, x, result)
+}
+
+/// `e ln 2 + (f - (half_square - rest))`, from the least to the greatest.
+#[inline(always)]
+fn assemble<B: FloatOps>(b: &mut B, e: B::F, f: B::F, half_square: B::F, rest: B::F) -> B::F {
     let ln2_high = pick(b, 0.693145751953125, 0.6931471803691238);
     let ln2_low = pick(b, 1.4286068203094173e-6, 1.9082149292705877e-10);
-    // e ln2_high + (f - (half_square - (rest + e ln2_low))), from the least to the greatest.
     let low = b.mul_add(e, ln2_low, rest);
     let low = b.sub(low, half_square);
     let low = b.add(low, f);
-    let result = b.mul_add(e, ln2_high, low);
-    special(b, x, result)
+    b.mul_add(e, ln2_high, low)
 }
 
 /// The logarithm to base 2, within 1 ulp.
@@ -29,27 +34,157 @@ pub fn log<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
 /// two gives its exponent exactly.
 #[inline(always)]
 pub fn log2<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
+    let factor_high = pick(b, 1.4426950216293335, std::f64::consts::LOG2_E);
+    let factor_low = pick(b, 1.9259629911266175e-8, 2.0355273740931033e-17);
     let (e, f) = split(b, x);
-    let (half_square, rest) = log_of_mantissa(b, f);
-    let high = b.sub(f, half_square);
-    let lost = b.sub(f, high);
-    let lost = b.sub(lost, half_square);
-    let low = b.add(lost, rest);
-
-    let log2e_high = pick(b, 1.4426950216293335, std::f64::consts::LOG2_E);
-    let log2e_low = pick(b, 1.9259629911266175e-8, 2.0355273740931033e-17);
-    let product = b.mul(high, log2e_high);
-    let minus_product = b.neg(product);
-    let error = b.mul_add(high, log2e_high, minus_product);
-    let error = b.mul_add(high, log2e_low, error);
-    let error = b.mul_add(low, log2e_high, error);
-
-    let sum = b.add(e, product);
-    let lost = b.sub(e, sum);
-    let lost = b.add(lost, product);
+    let (product, error) = times_log(b, f, factor_high, factor_low);
+    let (sum, lost) = fast_two_sum(b, e, product);
     let error = b.add(error, lost);
     let result = b.add(sum, error);
     special(b, x, result)
+}
+
+/// The logarithm to base 10, within 1 ulp.
+///
+/// As [`log2`], with `e log10 2` added in two parts, of which the high one is exact.
+#[inline(always)]
+pub fn log10<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
+    let factor_high = pick(b, 0.4342944920063019, std::f64::consts::LOG10_E);
+    let factor_low = pick(b, -1.0103049952192578e-08, 1.098319650216765e-17);
+    let (e, f) = split(b, x);
+    let (product, error) = times_log(b, f, factor_high, factor_low);
+    let unit_high = pick(b, 0.301025390625, 0.30102999566383914);
+    let unit_low = pick(b, 4.605038981195214e-06, 1.42050232272661e-13);
+    let whole = b.mul(e, unit_high);
+    let (sum, lost) = fast_two_sum(b, whole, product);
+    let error = b.add(error, lost);
+    let error = b.mul_add(e, unit_low, error);
+    let result = b.add(sum, error);
+    special(b, x, result)
+}
+
+/// `factor * log(1 + f)` as the sum of two numbers, with the factor given as such a sum.
+#[inline(always)]
+fn times_log<B: FloatOps>(b: &mut B, f: B::F, high: B::F, low: B::F) -> (B::F, B::F) {
+    let (half_square, rest) = log_of_mantissa(b, f);
+    let log_high = b.sub(f, half_square);
+    let lost = b.sub(f, log_high);
+    let lost = b.sub(lost, half_square);
+    let log_low = b.add(lost, rest);
+    let (product, error) = two_product(b, log_high, high);
+    let error = b.mul_add(log_high, low, error);
+    (product, b.mul_add(log_low, high, error))
+}
+
+/// `log(1 + x)`, within 1 ulp.
+#[inline(always)]
+pub fn log1p<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
+    let result = log1p_sum(b, x, None, None);
+    let zero = b.constant(0.0);
+    let one = b.constant(1.0);
+    let u = b.add(one, x);
+    let result = special(b, u, result);
+    // Keeps the sign of a zero.
+    let is_zero = b.eq(x, zero);
+    b.select(is_zero, x, result)
+}
+
+/// `log(1 + x + low) + doublings ln 2` for `x > -1` and finite.
+///
+/// `1 + x` is rounded only to find the exponent `e`; then `f = 2^-e x + (2^-e - 1)` has one rounding,
+/// none if `e` is 0, and the rest is as in [`log`]. Where `x` is so large that 1 does not reach its
+/// significand, `f` is taken off that directly, since `2^-e` may be out of range.
+#[inline(always)]
+pub(super) fn log1p_sum<B: FloatOps>(
+    b: &mut B,
+    x: B::F,
+    low: Option<B::F>,
+    doublings: Option<B::F>,
+) -> B::F {
+    let one = b.constant(1.0);
+    let u = b.add(one, x);
+    let (e, m) = near_one(b, u);
+    let zero = b.int(0);
+    let minus_e = b.int_sub(zero, e);
+    let unit = power_of_two(b, minus_e);
+    let less = b.sub(unit, one);
+    let fused = b.mul_add(x, unit, less);
+    let direct = b.sub(m, one);
+    let most = b.constant((1u64 << (B::MANTISSA + 3)) as f64);
+    let moderate = b.lt(x, most);
+    let f = b.select(moderate, fused, direct);
+
+    let (half_square, rest) = log_of_mantissa(b, f);
+    let e = b.to_float(e);
+    let e = match doublings {
+        Some(more) => b.add(e, more),
+        None => e,
+    };
+    let rest = match low {
+        Some(low) => {
+            let relative = b.div(low, u);
+            b.add(rest, relative)
+        }
+        None => rest,
+    };
+    assemble(b, e, f, half_square, rest)
+}
+
+/// The natural logarithm of a positive finite number as the sum of two, to about 10 bits more than
+/// the width (for powers, whose exponents magnify its error).
+///
+/// With `s` as in `log_of_mantissa`, but as a sum of two numbers, `log m = s (2 + (2/3 s^2 + s^4
+/// R(s^2)))`, error of `R` relative to the logarithm 2^-36 (3 terms) or 2^-64 (7 terms). Only `s^4 R`,
+/// below 2^-12 of the whole, is computed without its rounding error.
+#[inline(always)]
+pub(super) fn log_pair<B: FloatOps>(b: &mut B, x: B::F) -> (B::F, B::F) {
+    let (e, f) = split(b, x);
+    let two = b.constant(2.0);
+    let (below, below_low) = fast_two_sum(b, two, f);
+    let s = b.div(f, below);
+    let rest = less_product(b, s, below, f);
+    let rest = less_product(b, s, below_low, rest);
+    let s_low = b.div(rest, below);
+    let (z, z_low) = two_product(b, s, s);
+    let twice = b.add(s, s);
+    let z_low = b.mul_add(twice, s_low, z_low);
+
+    let third_high = pick(b, 0.6666666865348816, 0.6666666666666666);
+    let third_low = pick(b, -1.9868215517249155e-08, 3.700743415417188e-17);
+    let (t, t_low) = two_product(b, z, third_high);
+    let t_low = b.mul_add(z, third_low, t_low);
+    let t_low = b.mul_add(z_low, third_high, t_low);
+    let r = poly(
+        b,
+        z,
+        &[0.400001532647421, 0.28547020895829395, 0.23421326749615484],
+        &[
+            0.4000000000000229,
+            0.2857142857008372,
+            0.22222222522884696,
+            0.18181784097533893,
+            0.15386770191219284,
+            0.13256508768539468,
+            0.13199278786667928,
+        ],
+    );
+    let square = b.mul(z, z);
+    let w = b.mul(square, r);
+    let (u, u_low) = fast_two_sum(b, t, w);
+    let u_low = b.add(u_low, t_low);
+    let (v, v_low) = fast_two_sum(b, two, u);
+    let v_low = b.add(v_low, u_low);
+    let (p, p_low) = two_product(b, s, v);
+    let p_low = b.mul_add(s, v_low, p_low);
+    let p_low = b.mul_add(s_low, v, p_low);
+
+    let ln2_high = pick(b, 0.693145751953125, 0.693147180559663);
+    let ln2_low = pick(b, 1.4286068203094173e-06, 2.8235290563031577e-13);
+    let whole = b.mul(e, ln2_high);
+    let (sum, low) = fast_two_sum(b, whole, p);
+    let low = b.add(low, p_low);
+    let low = b.mul_add(e, ln2_low, low);
+    fast_two_sum(b, sum, low)
 }
 
 /// `(e, m - 1)` with `x = 2^e m` and `m` in `[sqrt(1/2), sqrt(2))`, for positive finite `x`.
@@ -67,6 +202,16 @@ fn split<B: FloatOps>(b: &mut B, x: B::F) -> (B::F, B::F) {
     let lifted_by = b.constant(-f64::from(B::MANTISSA));
     let correction = b.select(subnormal, lifted_by, none);
 
+    let (e, m) = near_one(b, x);
+    let one = b.constant(1.0);
+    let f = b.sub(m, one);
+    let e = b.to_float(e);
+    (b.add(e, correction), f)
+}
+
+/// `(e, m)` as in [`split`], for positive normal `x`.
+#[inline(always)]
+fn near_one<B: FloatOps>(b: &mut B, x: B::F) -> (B::I, B::F) {
     let cut = b.constant(std::f64::consts::FRAC_1_SQRT_2);
     let cut = b.bits(cut);
     let image = b.bits(x);
@@ -74,11 +219,7 @@ fn split<B: FloatOps>(b: &mut B, x: B::F) -> (B::F, B::F) {
     let e = sar(b, above, B::MANTISSA);
     let exponent = shl(b, e, B::MANTISSA);
     let m = b.int_sub(image, exponent);
-    let m = b.with_bits(m);
-    let one = b.constant(1.0);
-    let f = b.sub(m, one);
-    let e = b.to_float(e);
-    (b.add(e, correction), f)
+    (e, b.with_bits(m))
 }
 
 /// `log(1 + f)` as `f - (half_square - rest)`: the pair `(f^2 / 2, rest)`.

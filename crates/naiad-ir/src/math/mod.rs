@@ -17,21 +17,44 @@
 //! An `f32` and an `f64` version share one scheme and differ in the degree of the polynomials and in
 //! the split of constants.
 
+mod angle;
+mod arc;
 mod basic;
+mod bessel;
 mod erf;
+mod erfc;
+mod exact;
 mod exp;
+mod gamma;
 mod host;
+mod hyper;
 mod log;
 mod ops;
+mod pow;
+mod root;
 mod tanh;
 mod trig;
 
 // Whole modules are re-exported, so that a new function is written in one place.
+pub use angle::*;
+pub use arc::*;
 pub use basic::*;
-pub use erf::*;
-pub use exp::*;
+pub use bessel::*;
+pub use erf::erf;
+pub use erfc::*;
+pub use exact::*;
+pub use exp::{exp, exp2, exp10, expm1};
+pub use gamma::*;
 pub use host::{HostF32, HostF64};
-pub use log::*;
+pub use hyper::*;
+pub use log::{log, log1p, log2, log10};
 pub use ops::FloatOps;
+pub use pow::*;
+pub use root::*;
 pub use tanh::*;
-pub use trig::*;
+pub use trig::{cos, sin};
+
+// Parts that functions share.
+use erf::erf_series;
+use exp::{exp_parts, exp_shifted};
+use log::{log_pair, log1p_sum};

@@ -100,11 +100,36 @@ pub trait FloatOps {
 /// `narrow`.
 #[inline(always)]
 pub(super) fn poly<B: FloatOps>(b: &mut B, x: B::F, narrow: &[f64], wide: &[f64]) -> B::F {
-    let coefficients = if B::BITS == 32 { narrow } else { wide };
+    poly_of(b, x, if B::BITS == 32 { narrow } else { wide })
+}
+
+/// [`poly`] with the same coefficients in either width.
+#[inline(always)]
+pub(super) fn poly_of<B: FloatOps>(b: &mut B, x: B::F, coefficients: &[f64]) -> B::F {
     let (last, rest) = coefficients.split_last().unwrap_or((&0.0, &[]));
     let mut sum = b.constant(*last);
     for &c in rest.iter().rev() {
         let c = b.constant(c);
+        sum = b.mul_add(sum, x, c);
+    }
+    sum
+}
+
+/// The polynomial with ascending coefficients at `x`: the ones or, where the mask does not hold, the
+/// others, of which there are as many.
+#[inline(always)]
+pub(super) fn either_poly<B: FloatOps>(
+    b: &mut B,
+    mask: B::M,
+    x: B::F,
+    ones: &[f64],
+    others: &[f64],
+) -> B::F {
+    debug_assert_eq!(ones.len(), others.len());
+    let mut sum = b.constant(0.0);
+    for (&c, &d) in ones.iter().zip(others).rev() {
+        let (c, d) = (b.constant(c), b.constant(d));
+        let c = b.select(mask, c, d);
         sum = b.mul_add(sum, x, c);
     }
     sum
@@ -147,4 +172,76 @@ pub(super) fn shr<B: FloatOps>(b: &mut B, x: B::I, by: u32) -> B::I {
 pub(super) fn sar<B: FloatOps>(b: &mut B, x: B::I, by: u32) -> B::I {
     let by = b.int(i64::from(by));
     b.sar(x, by)
+}
+
+/// `z - x * y` with one rounding.
+#[inline(always)]
+pub(super) fn less_product<B: FloatOps>(b: &mut B, x: B::F, y: B::F, z: B::F) -> B::F {
+    let minus = b.neg(x);
+    b.mul_add(minus, y, z)
+}
+
+/// `x + y` as the rounded sum and what the rounding took, exactly (Knuth).
+#[inline(always)]
+pub(super) fn two_sum<B: FloatOps>(b: &mut B, x: B::F, y: B::F) -> (B::F, B::F) {
+    let sum = b.add(x, y);
+    let of_y = b.sub(sum, x);
+    let of_x = b.sub(sum, of_y);
+    let (lost_x, lost_y) = (b.sub(x, of_x), b.sub(y, of_y));
+    (sum, b.add(lost_x, lost_y))
+}
+
+/// [`two_sum`] where `x` is 0 or not smaller in size than `y` (Dekker).
+#[inline(always)]
+pub(super) fn fast_two_sum<B: FloatOps>(b: &mut B, x: B::F, y: B::F) -> (B::F, B::F) {
+    let sum = b.add(x, y);
+    let of_y = b.sub(sum, x);
+    (sum, b.sub(y, of_y))
+}
+
+/// `x * y` as the rounded product and what the rounding took, exactly but for underflow.
+#[inline(always)]
+pub(super) fn two_product<B: FloatOps>(b: &mut B, x: B::F, y: B::F) -> (B::F, B::F) {
+    let product = b.mul(x, y);
+    let minus = b.neg(product);
+    (product, b.mul_add(x, y, minus))
+}
+
+/// `x` with its sign flipped where the sign bit of `sign`, the only one that may be set, is.
+#[inline(always)]
+pub(super) fn flip<B: FloatOps>(b: &mut B, x: B::F, sign: B::I) -> B::F {
+    let image = b.bits(x);
+    let image = b.xor(image, sign);
+    b.with_bits(image)
+}
+
+/// The sign bit of `x`, alone.
+#[inline(always)]
+pub(super) fn sign_bit<B: FloatOps>(b: &mut B, x: B::F) -> B::I {
+    let image = b.bits(x);
+    let mask = b.int(1 << (B::BITS - 1));
+    b.and(image, mask)
+}
+
+/// `2^n` for a normal exponent `n`.
+#[inline(always)]
+pub(super) fn power_of_two<B: FloatOps>(b: &mut B, n: B::I) -> B::F {
+    let bias = b.int(B::BIAS);
+    let exponent = b.int_add(n, bias);
+    let image = shl(b, exponent, B::MANTISSA);
+    b.with_bits(image)
+}
+
+/// `x * 2^n`, rounded once, for `n` from twice the least to twice the greatest normal exponent.
+///
+/// `2^n` itself may be out of range, so the factor is split in two halves. The first product is
+/// exact if it stays normal, as it does for `x` near 1, and only the second rounds to a subnormal.
+#[inline(always)]
+pub(super) fn scaled<B: FloatOps>(b: &mut B, x: B::F, n: B::I) -> B::F {
+    let half = sar(b, n, 1);
+    let rest = b.int_sub(n, half);
+    let first = power_of_two(b, half);
+    let second = power_of_two(b, rest);
+    let x = b.mul(x, first);
+    b.mul(x, second)
 }

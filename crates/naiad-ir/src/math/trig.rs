@@ -1,7 +1,7 @@
 //! Sine and cosine, with exact reduction of arguments of any size.
 
 use super::FloatOps;
-use super::ops::{pick, poly, sar, shl, shr};
+use super::ops::{flip, pick, poly, sar, shl, shr, sign_bit};
 
 /// `sin x` for `x` in radians, within 2 ulp for every finite `x`; NaN for an infinity.
 #[inline(always)]
@@ -9,9 +9,7 @@ pub fn sin<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
     let size = b.abs(x);
     let (quadrant, r, r_low) = reduce(b, size);
     let result = wave(b, quadrant, r, r_low);
-    let sign = b.bits(x);
-    let mask = b.int(1 << (B::BITS - 1));
-    let sign = b.and(sign, mask);
+    let sign = sign_bit(b, x);
     let result = flip(b, result, sign);
     finite_or_nan(b, x, size, result)
 }
@@ -33,7 +31,7 @@ pub fn cos<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
 /// `cos r = 1 - r^2/2 + r^4 C(r^2)`, error 2^-33 or 2^-64. The low part of the argument enters by
 /// the first derivative, `cos r` and `-sin r`, of which the leading terms suffice.
 #[inline(always)]
-fn wave<B: FloatOps>(b: &mut B, quadrant: B::I, r: B::F, r_low: B::F) -> B::F {
+pub(super) fn wave<B: FloatOps>(b: &mut B, quadrant: B::I, r: B::F, r_low: B::F) -> B::F {
     let one = b.constant(1.0);
     let minus_half = b.constant(-0.5);
     let z = b.mul(r, r);
@@ -90,7 +88,7 @@ fn wave<B: FloatOps>(b: &mut B, quadrant: B::I, r: B::F, r_low: B::F) -> B::F {
 }
 
 #[inline(always)]
-fn finite_or_nan<B: FloatOps>(b: &mut B, x: B::F, size: B::F, result: B::F) -> B::F {
+pub(super) fn finite_or_nan<B: FloatOps>(b: &mut B, x: B::F, size: B::F, result: B::F) -> B::F {
     let inf = b.constant(f64::INFINITY);
     let finite = b.lt(size, inf);
     let nan = b.sub(x, x);
@@ -119,7 +117,7 @@ fn finite_or_nan<B: FloatOps>(b: &mut B, x: B::F, size: B::F, result: B::F) -> B
 ///
 /// `wave` is accurate without reduction below pi/4, and there the fixed point would lose bits.
 #[inline(always)]
-fn reduce<B: FloatOps>(b: &mut B, x: B::F) -> (B::I, B::F, B::F) {
+pub(super) fn reduce<B: FloatOps>(b: &mut B, x: B::F) -> (B::I, B::F, B::F) {
     let width = B::BITS;
     let (a, m) = window(b, x);
 
@@ -186,14 +184,6 @@ fn reduce<B: FloatOps>(b: &mut B, x: B::F) -> (B::I, B::F, B::F) {
     let r = b.select(small, x, r);
     let r_low = b.select(small, nothing, r_low);
     (quadrant, r, r_low)
-}
-
-/// `x` with its sign flipped where the sign bit of `sign`, the only one that may be set, is.
-#[inline(always)]
-fn flip<B: FloatOps>(b: &mut B, x: B::F, sign: B::I) -> B::F {
-    let image = b.bits(x);
-    let image = b.xor(image, sign);
-    b.with_bits(image)
 }
 
 /// The window of three words of `2/pi` for `x >= 1/2`, and the significand to multiply it by.

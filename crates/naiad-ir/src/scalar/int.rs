@@ -26,6 +26,12 @@ pub trait IntLane: Lane {
     /// The high half of the product of the operands read as unsigned.
     fn umulhi(self, y: Self) -> Self;
     fn lt(self, y: Self) -> bool;
+    /// How many bits are set.
+    fn popc(self) -> Self;
+    /// How many zeros stand above the highest bit that is set.
+    fn clz(self) -> Self;
+    /// The bits in reverse.
+    fn brev(self) -> Self;
 
     #[inline(always)]
     fn clamp(self, low: Self, high: Self) -> Self {
@@ -95,6 +101,9 @@ macro_rules! int_lane {
                 ((self as $u as $wide * y as $u as $wide) >> $t::BITS) as $t
             }
             #[inline(always)] fn lt(self, y: $t) -> bool { self < y }
+            #[inline(always)] fn popc(self) -> $t { self.count_ones() as $t }
+            #[inline(always)] fn clz(self) -> $t { self.leading_zeros() as $t }
+            #[inline(always)] fn brev(self) -> $t { self.reverse_bits() }
         }
     )* };
 }
@@ -130,4 +139,7 @@ impl IntLane for bool {
     #[inline(always)] fn shr(self, y: bool) -> bool { self & !y }
     #[inline(always)] fn umulhi(self, _: bool) -> bool { false }
     #[inline(always)] fn lt(self, y: bool) -> bool { !self & y }
+    #[inline(always)] fn popc(self) -> bool { self }
+    #[inline(always)] fn clz(self) -> bool { !self }
+    #[inline(always)] fn brev(self) -> bool { self }
 }

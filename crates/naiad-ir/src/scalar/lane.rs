@@ -22,6 +22,8 @@ pub trait Lane: Copy + Default + PartialEq + Send + Sync + 'static {
 pub trait FloatLane: Lane {
     /// Its operations.
     type Host: FloatOps<F = Self, M = bool> + Default;
+    /// Whether this is `f64`: a constant, so that loops for the other are not even compiled.
+    const IS_DOUBLE: bool;
 }
 
 /// A function of lanes that a loop is instantiated with.
@@ -126,6 +128,7 @@ impl Lane for f32 {
 
 impl FloatLane for f32 {
     type Host = HostF32;
+    const IS_DOUBLE: bool = false;
 }
 
 impl Lane for f64 {
@@ -156,4 +159,5 @@ impl Lane for f64 {
 
 impl FloatLane for f64 {
     type Host = HostF64;
+    const IS_DOUBLE: bool = true;
 }

@@ -17,13 +17,22 @@ impl BinaryFn {
             | BinaryFn::And
             | BinaryFn::Or
             | BinaryFn::Xor
-            | BinaryFn::Umulhi => true,
+            | BinaryFn::Umulhi
+            | BinaryFn::Hypot => true,
             BinaryFn::Sub
             | BinaryFn::Div
             | BinaryFn::Idiv
             | BinaryFn::Rem
             | BinaryFn::Shl
-            | BinaryFn::Shr => false,
+            | BinaryFn::Shr
+            | BinaryFn::Pow
+            | BinaryFn::Atan2
+            | BinaryFn::Fmod
+            | BinaryFn::Remainder
+            | BinaryFn::Copysign
+            | BinaryFn::Nextafter
+            | BinaryFn::Fdim
+            | BinaryFn::Ldexp => false,
         }
     }
 
@@ -40,7 +49,16 @@ impl BinaryFn {
             | BinaryFn::Rem
             | BinaryFn::Shl
             | BinaryFn::Shr
-            | BinaryFn::Umulhi => false,
+            | BinaryFn::Umulhi
+            | BinaryFn::Pow
+            | BinaryFn::Atan2
+            | BinaryFn::Hypot
+            | BinaryFn::Fmod
+            | BinaryFn::Remainder
+            | BinaryFn::Copysign
+            | BinaryFn::Nextafter
+            | BinaryFn::Fdim
+            | BinaryFn::Ldexp => false,
         }
     }
 
@@ -74,7 +92,16 @@ impl BinaryFn {
             | BinaryFn::Rem
             | BinaryFn::Shl
             | BinaryFn::Shr
-            | BinaryFn::Umulhi => None,
+            | BinaryFn::Umulhi
+            | BinaryFn::Pow
+            | BinaryFn::Atan2
+            | BinaryFn::Hypot
+            | BinaryFn::Fmod
+            | BinaryFn::Remainder
+            | BinaryFn::Copysign
+            | BinaryFn::Nextafter
+            | BinaryFn::Fdim
+            | BinaryFn::Ldexp => None,
         }
     }
 }

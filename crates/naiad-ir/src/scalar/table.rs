@@ -1,8 +1,9 @@
 //! The table of scalar functions.
 //!
 //! A row is a doc, a variant, its name in IR text, and its implementations: `int` is a function of
-//! [`IntLane`]s, `float` is generic over [`FloatOps`] and so serves executors and compilers alike. A
-//! function accepts the kinds that its row has an implementation for.
+//! [`IntLane`]s, `float` is generic over [`FloatOps`] and so serves executors and compilers alike;
+//! `double` is the same for fp64 only, for rare functions, which the front end computes there for fp32
+//! too. A function accepts the kinds that its row has an implementation for.
 
 use super::{BinaryVisitor, PredicateVisitor, TernaryVisitor, UnaryVisitor};
 use super::{FloatLane, IntLane, Lanewise};
@@ -19,7 +20,7 @@ macro_rules! scalar_functions {
     ($( $(#[$meta:meta])* $Fn:ident: $Visitor:ident, $args:tt:
         $In:ty => $Out:ty, $BuiltIn:ty => $BuiltOut:ty {
         $( $(#[doc = $doc:literal])+ $Row:ident = $name:literal
-           $(, int $int:path)? $(, float $float:path)?; )+
+           $(, int $int:path)? $(, float $float:path)? $(, double $double:path)?; )+
     } )+) => { $(
         $(#[$meta])*
         #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -72,6 +73,18 @@ macro_rules! scalar_functions {
                         }
                         Some(visitor.visit::<T>(Row))
                     } )? )+
+                    $( $( $Fn::$Row => {
+                        #[derive(Copy, Clone)]
+                        struct Row;
+                        impl<T: FloatLane> Lanewise<$In, $Out> for Row {
+                            #[inline(always)]
+                            fn at(self, $args: $In) -> $Out {
+                                let b = &mut T::Host::default();
+                                scalar_functions!(@call $double, (b), $args)
+                            }
+                        }
+                        if T::IS_DOUBLE { Some(visitor.visit::<T>(Row)) } else { None }
+                    } )? )+
                     _ => None,
                 }
             }
@@ -80,6 +93,9 @@ macro_rules! scalar_functions {
             pub fn expand<B: FloatOps>(self, b: &mut B, $args: $BuiltIn) -> Option<$BuiltOut> {
                 match self {
                     $( $( $Fn::$Row => Some(scalar_functions!(@call $float, (b), $args)), )? )+
+                    $( $( $Fn::$Row if B::BITS == 64 => {
+                        Some(scalar_functions!(@call $double, (b), $args))
+                    } )? )+
                     _ => None,
                 }
             }
@@ -126,6 +142,80 @@ scalar_functions! {
         Tanh = "tanh", float math::tanh;
         /// The error function.
         Erf = "erf", float math::erf;
+        /// The integer part.
+        Trunc = "trunc", float FloatOps::trunc;
+        /// The nearest integer, halves away from zero.
+        Round = "round", float math::round_away;
+        /// The nearest integer, halves to even.
+        Rint = "rint", float math::rint;
+        /// The exponent as a float; `-inf` for 0.
+        Logb = "logb", float math::logb;
+        /// `10^x`.
+        Exp10 = "exp10", float math::exp10;
+        /// `e^x - 1`.
+        Expm1 = "expm1", float math::expm1;
+        /// The logarithm to base 10.
+        Log10 = "log10", float math::log10;
+        /// `log(1 + x)`.
+        Log1p = "log1p", float math::log1p;
+        /// The tangent of an angle in radians.
+        Tan = "tan", float math::tan;
+        /// `sin(pi x)`.
+        Sinpi = "sinpi", float math::sinpi;
+        /// `cos(pi x)`.
+        Cospi = "cospi", float math::cospi;
+        /// The inverse sine.
+        Asin = "asin", float math::asin;
+        /// The inverse cosine.
+        Acos = "acos", float math::acos;
+        /// The inverse tangent.
+        Atan = "atan", float math::atan;
+        /// The hyperbolic sine.
+        Sinh = "sinh", float math::sinh;
+        /// The hyperbolic cosine.
+        Cosh = "cosh", float math::cosh;
+        /// The inverse hyperbolic sine.
+        Asinh = "asinh", float math::asinh;
+        /// The inverse hyperbolic cosine.
+        Acosh = "acosh", float math::acosh;
+        /// The inverse hyperbolic tangent.
+        Atanh = "atanh", float math::atanh;
+        /// The cube root.
+        Cbrt = "cbrt", float math::cbrt;
+        /// `1 - erf x`.
+        Erfc = "erfc", float math::erfc;
+        /// `e^(x^2) erfc x`.
+        Erfcx = "erfcx", double math::erfcx;
+        /// The inverse of `erf`.
+        Erfinv = "erfinv", double math::erfinv;
+        /// The inverse of `erfc`.
+        Erfcinv = "erfcinv", double math::erfcinv;
+        /// The distribution function of the normal distribution.
+        Normcdf = "normcdf", double math::normcdf;
+        /// The inverse of `normcdf`.
+        Normcdfinv = "normcdfinv", double math::normcdfinv;
+        /// The logarithm of the size of the gamma function.
+        Lgamma = "lgamma", double math::lgamma;
+        /// The gamma function.
+        Tgamma = "tgamma", double math::tgamma;
+        /// The Bessel function of the first kind of order 0.
+        J0 = "j0", double math::j0;
+        /// The Bessel function of the first kind of order 1.
+        J1 = "j1", double math::j1;
+        /// The Bessel function of the second kind of order 0.
+        Y0 = "y0", double math::y0;
+        /// The Bessel function of the second kind of order 1.
+        Y1 = "y1", double math::y1;
+        /// The modified Bessel function of the first kind of order 0.
+        I0 = "i0", double math::cyl_bessel_i0;
+        /// The modified Bessel function of the first kind of order 1.
+        I1 = "i1", double math::cyl_bessel_i1;
+        /// The bits that are set.
+        Popc = "popc", int IntLane::popc;
+        /// The zeros above the highest bit that is set.
+        Clz = "clz", int IntLane::clz;
+        /// The bits in reverse.
+        Brev = "brev", int IntLane::brev;
     }
 
     /// Functions of two arguments of one type.
@@ -162,6 +252,24 @@ scalar_functions! {
         Shr = "shr", int IntLane::shr;
         /// The high half of the product of the operands read as unsigned, of any integer type.
         Umulhi = "umulhi", int IntLane::umulhi;
+        /// `x^y`.
+        Pow = "pow", float math::pow;
+        /// The angle of the point with ordinate `x` and abscissa `y`.
+        Atan2 = "atan2", float math::atan2;
+        /// `sqrt(x^2 + y^2)`.
+        Hypot = "hypot", float math::hypot;
+        /// The remainder of the quotient rounded toward zero, exact.
+        Fmod = "fmod", float math::fmod;
+        /// The remainder of the quotient rounded to nearest, halves to even, exact.
+        Remainder = "remainder", float math::remainder;
+        /// The magnitude of `x` with the sign of `y`.
+        Copysign = "copysign", float math::copysign;
+        /// The number next to `x` on the way to `y`.
+        Nextafter = "nextafter", float math::nextafter;
+        /// `x - y` where positive, else 0.
+        Fdim = "fdim", float math::fdim;
+        /// `x * 2^y` for an integer `y`.
+        Ldexp = "ldexp", float math::ldexp;
     }
 
     /// Functions of three arguments of one type.
