@@ -1,6 +1,7 @@
 //! Elementwise functions.
 
 use super::create::number;
+use super::libdevice;
 use crate::lower::{Args, Lower, Operand, Operator};
 use crate::source::Result;
 use crate::value::{Const, Number, Val, type_name};
@@ -33,7 +34,7 @@ pub fn unary(l: &mut Lower<'_>, f: UnaryFn, a: &Args) -> Result<Val> {
             return Err(Box::new((*e).help("cast it first: `.to(tl.float32)`")));
         }
     }
-    Ok(Val::Tensor(l.b.unary(f, x)?))
+    Ok(Val::Tensor(libdevice::apply(l, f, x)?))
 }
 
 pub fn abs(l: &mut Lower<'_>, a: &Args) -> Result<Val> {

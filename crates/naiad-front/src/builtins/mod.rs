@@ -5,6 +5,7 @@ pub(crate) mod create;
 pub(crate) mod debug;
 pub(crate) mod dot;
 pub(crate) mod dtype;
+pub(crate) mod libdevice;
 pub(crate) mod math;
 pub(crate) mod memory;
 pub(crate) mod program;

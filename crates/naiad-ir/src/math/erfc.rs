@@ -39,8 +39,8 @@ pub fn erfcx<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
     let far = b.constant(1e17);
     let is_far = b.gt(size, far);
     let near = b.select(is_far, far, size);
-    let (value, relative) = scaled_tail(b, near);
-    let right = b.mul_add(value, relative, value);
+    let (value, value_low) = scaled_tail(b, near);
+    let right = b.add(value, value_low);
     let half_slope = b.constant(0.5641895835477563);
     let asymptote = b.div(half_slope, size);
     let right = b.select(is_far, asymptote, right);
@@ -89,10 +89,10 @@ fn complement<B: FloatOps>(b: &mut B, x: B::F, low: B::F, shift: i64) -> B::F {
     b.select(is_small, middle, ends)
 }
 
-/// `2^shift erfc(x + low)` for `x >= 0`, and the parts of [`scaled_tail`].
+/// `2^shift erfc(x + low)` for `x >= 0`, and the two parts of [`scaled_tail`].
 #[inline(always)]
 fn far_tail<B: FloatOps>(b: &mut B, x: B::F, low: B::F, shift: i64) -> (B::F, B::F, B::F) {
-    let (value, relative) = scaled_tail(b, x);
+    let (value, value_low) = scaled_tail(b, x);
     let minus = b.neg(x);
     let (minus_square, lost) = two_product(b, minus, x);
     let minus_twice = b.add(minus, minus);
@@ -103,14 +103,15 @@ fn far_tail<B: FloatOps>(b: &mut B, x: B::F, low: B::F, shift: i64) -> (B::F, B:
     let power_low = b.add(power_low, tail);
     let (product, product_low) = two_product(b, power, value);
     let product_low = b.mul_add(power_low, value, product_low);
-    let product_low = b.mul_add(product, relative, product_low);
+    let product_low = b.mul_add(power, value_low, product_low);
     let sum = b.add(product, product_low);
     let shift = b.int(shift);
     let n = b.int_add(n, shift);
-    (scaled(b, sum, n), value, relative)
+    (scaled(b, sum, n), value, value_low)
 }
 
-/// `(v, d)` with `e^(x^2) erfc x = v (1 + d)` for `x >= 0`, `d` being what the rounding of `t` took.
+/// `e^(x^2) erfc x` for `x >= 0` as a sum of two numbers, so that what follows adds little but its own
+/// rounding.
 ///
 /// `t g(t)` with `t = 2 / (2 + x)`, after Shepherd and Laframboise, "Chebyshev approximation of
 /// (1 + 2x) exp(x^2) erfc x" (1981). In `f32` one polynomial for `x >= 0.49`, error 2^-33 (11 terms); in
@@ -122,84 +123,87 @@ fn scaled_tail<B: FloatOps>(b: &mut B, x: B::F) -> (B::F, B::F) {
     let t = b.div(two, below);
     let rest = less_product(b, t, below, two);
     let rest = less_product(b, t, below_low, rest);
-    let half = b.constant(0.5);
-    let relative = b.mul(rest, half);
-    let g = if B::BITS == 32 {
-        let centre = b.constant(0.48);
+    let t_low = b.div(rest, below);
+    let (from_centre, first, others) = if B::BITS == 32 {
+        let centre = b.constant(0.484375);
         let from_centre = b.sub(t, centre);
-        poly_of(
-            b,
-            from_centre,
-            &[
-                0.49727052328884586,
-                0.664983260842407,
-                0.5497935504433137,
-                0.15910574259119858,
-                -0.16113865546404496,
-                -0.11505731487083574,
-                0.09034949466232432,
-                0.06723767193919372,
-                -0.07989382298411588,
-                -0.027751761530958194,
-                0.062405477835213025,
-            ],
-        )
+        let first = b.constant(NARROW[0]);
+        (from_centre, first, poly_of(b, from_centre, &NARROW[1..]))
     } else {
         let cut = b.constant(0.45);
         let is_low = b.lt(t, cut);
         let (low, high) = (b.constant(0.225), b.constant(0.725));
         let centre = b.select(is_low, low, high);
         let from_centre = b.sub(t, centre);
-        either_poly(
-            b,
-            is_low,
-            from_centre,
-            &[
-                0.3602735435863949,
-                0.4234636651909487,
-                0.38800055713505077,
-                0.23229638201963296,
-                0.018403554142690275,
-                -0.11901077422274349,
-                -0.08285707108121242,
-                0.0567413083458467,
-                0.09956777313771371,
-                -0.029673217975155586,
-                -0.1213317171167326,
-                0.02231206215811911,
-                0.16634222772054474,
-                -0.03801257217918894,
-                -0.2537412736144891,
-                0.09682350356415936,
-                0.3956576167868486,
-                -0.17329332313300808,
-                -0.46792867489806883,
-            ],
-            &[
-                0.6948724869727037,
-                0.9520266005456224,
-                0.5974107551091644,
-                -0.036876049939906605,
-                -0.20651440730606208,
-                0.03795352404856907,
-                0.08258292850179046,
-                -0.05173471593418724,
-                -0.01720332259806915,
-                0.03925346629216494,
-                -0.01667298937781127,
-                -0.01147079483856846,
-                0.019931652024024738,
-                -0.009874188192634355,
-                -0.0043432490887641865,
-                0.01136975211137403,
-                -0.008300152236664637,
-                -0.0017095313582750345,
-                0.006652480494659253,
-            ],
-        )
+        let (low, high) = (b.constant(LOW[0]), b.constant(HIGH[0]));
+        let first = b.select(is_low, low, high);
+        (from_centre, first, either_poly(b, is_low, from_centre, &LOW[1..], &HIGH[1..]))
     };
-    (b.mul(t, g), relative)
+    let (slope, slope_low) = two_product(b, from_centre, others);
+    let (g, g_low) = two_sum(b, first, slope);
+    let g_low = b.add(g_low, slope_low);
+    let (value, value_low) = two_product(b, t, g);
+    let value_low = b.mul_add(t, g_low, value_low);
+    (value, b.mul_add(t_low, g, value_low))
 }
+
+const NARROW: [f64; 11] = [
+    0.5001903617115409,
+    0.6698030363738019,
+    0.5518632116968535,
+    0.15626394560414325,
+    -0.16362939902688176,
+    -0.11265899015779873,
+    0.09236563986007841,
+    0.06442289253849057,
+    -0.08093279700118382,
+    -0.025021521875667627,
+    0.062405477835213025,
+];
+
+const LOW: [f64; 19] = [
+    0.3602735435863949,
+    0.4234636651909487,
+    0.38800055713505077,
+    0.23229638201963296,
+    0.018403554142690275,
+    -0.11901077422274349,
+    -0.08285707108121242,
+    0.0567413083458467,
+    0.09956777313771371,
+    -0.029673217975155586,
+    -0.1213317171167326,
+    0.02231206215811911,
+    0.16634222772054474,
+    -0.03801257217918894,
+    -0.2537412736144891,
+    0.09682350356415936,
+    0.3956576167868486,
+    -0.17329332313300808,
+    -0.46792867489806883,
+];
+
+const HIGH: [f64; 19] = [
+    0.6948724869727037,
+    0.9520266005456224,
+    0.5974107551091644,
+    -0.036876049939906605,
+    -0.20651440730606208,
+    0.03795352404856907,
+    0.08258292850179046,
+    -0.05173471593418724,
+    -0.01720332259806915,
+    0.03925346629216494,
+    -0.01667298937781127,
+    -0.01147079483856846,
+    0.019931652024024738,
+    -0.009874188192634355,
+    -0.0043432490887641865,
+    0.01136975211137403,
+    -0.008300152236664637,
+    -0.0017095313582750345,
+    0.006652480494659253,
+];
 
 /// The inverse of the error function; infinite at 1 and -1, NaN beyond.
 #[inline(always)]
@@ -320,12 +324,12 @@ fn inverse<B: FloatOps>(b: &mut B, x: B::F, rest: B::F) -> B::F {
 
     // The step of Newton's iteration, (erfc z - rest) sqrt(pi)/2 e^(z^2), two ways.
     let half_root_pi = b.constant(0.886226925452758);
-    let (tail, value, relative) = far_tail(b, z, zero, 64);
+    let (tail, value, value_low) = far_tail(b, z, zero, 64);
     let lift = b.constant(64f64.exp2());
     let lifted = b.mul(rest, lift);
     let ratio = b.div(lifted, tail);
     let excess = b.sub(one, ratio);
-    let scaled_erfc = b.mul_add(value, relative, value);
+    let scaled_erfc = b.add(value, value_low);
     let by_tail = b.mul(excess, scaled_erfc);
     let q = erf_body(b, z);
     let missing = b.sub(x, q);
