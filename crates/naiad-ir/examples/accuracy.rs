@@ -3,6 +3,8 @@
 //! ```text
 //! cargo run --release -p naiad-ir --example accuracy             print the tables
 //! cargo run --release -p naiad-ir --example accuracy -- --write  and put them into the page
+//!                                                       --more   only the functions of libdevice
+//!                                               --vectors FILE   more exact values, of `vectors.py`
 //! ```
 //!
 //! `f32`: all 2^32 inputs, against a function in `f64`. `f64`: 10^7 random inputs each, against a
@@ -16,6 +18,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use common::more::{self, PAIRS, VECTOR_BOUNDS, vectors};
 use common::{FUNCTIONS, Function};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,8 +29,31 @@ const BEGIN: &str = "<!-- measured: begin -->";
 const END: &str = "<!-- measured: end -->";
 const SAMPLES: u64 = 10_000_000;
 
+const MORE_BEGIN: &str = "<!-- measured, libdevice: begin -->";
+const MORE_END: &str = "<!-- measured, libdevice: end -->";
+/// Every so manieth fp32 for these; coprime to 2^32, so that all exponents and ends occur.
+const STRIDE: u64 = 67;
+const PAIR_SAMPLES: u64 = 10_000_000;
+
 fn main() {
-    let write = std::env::args().any(|a| a == "--write");
+    let args: Vec<String> = std::env::args().collect();
+    let write = args.iter().any(|a| a == "--write");
+    let file = args.iter().position(|a| a == "--vectors").and_then(|i| args.get(i + 1));
+    let more = match libdevice(file.map(String::as_str)) {
+        Ok(page) => page,
+        Err(e) => {
+            eprintln!("cannot read the vectors: {e}");
+            std::process::exit(1);
+        }
+    };
+    println!("{more}");
+    if write && let Err(e) = rewrite(&more, MORE_BEGIN, MORE_END) {
+        eprintln!("cannot write {PAGE}: {e}");
+        std::process::exit(1);
+    }
+    if args.iter().any(|a| a == "--more") {
+        return;
+    }
     let mut page = String::from(
         "\n## fp32: every input\n\n\
          | function | greatest error (ulp) | at x = | bits of x | faithful |\n|---|---|---|---|---|\n",
@@ -55,17 +81,73 @@ fn main() {
         eprintln!("{} fp64: {:.4} ulp, {:.1?}", f.f.name(), worst.error, start.elapsed());
     }
     println!("{page}");
-    if write && let Err(e) = rewrite(&page) {
+    if write && let Err(e) = rewrite(&page, BEGIN, END) {
         eprintln!("cannot write {PAGE}: {e}");
         std::process::exit(1);
     }
 }
 
+/// The tables of the functions beyond `tl.math`.
+fn libdevice(file: Option<&str>) -> std::io::Result<String> {
+    let count = (1u64 << 32) / STRIDE;
+    let mut page = format!(
+        "\n### fp32: every {STRIDE}th input, {count} of them\n\n\
+         | function | greatest error seen (ulp) | at x = | bits of x | faithful there |\n|---|---|---|---|---|\n"
+    );
+    for f in more::FUNCTIONS {
+        let start = Instant::now();
+        let worst = parallel(count, |chunk| {
+            let inputs: Vec<f32> = chunk.map(|i| f32::from_bits((i * STRIDE) as u32)).collect();
+            f.worst_f32(&inputs)
+        });
+        let x = f32::from_bits((worst.at * STRIDE) as u32);
+        page += &row(f, worst.error, format!("{x:e}"), format!("`{:#010x}`", x.to_bits()));
+        eprintln!("{} fp32: {:.4} ulp, {:.1?}", f.f.name(), worst.error, start.elapsed());
+    }
+    page += &format!(
+        "\n### fp32, two arguments: {PAIR_SAMPLES} pairs, half of them of any bits\n\n\
+         | function | greatest error seen (ulp) | at (x, y) = |\n|---|---|---|\n"
+    );
+    for &(f, exact, _) in PAIRS {
+        let worst = parallel(PAIR_SAMPLES, |chunk| {
+            let errors = chunk.map(|i| more::pair_error(f, exact, i)).enumerate();
+            errors.fold((0.0, 0), |a, (i, e)| if e > a.0 { (e, i) } else { a })
+        });
+        let (x, y) = more::pair(worst.at);
+        page += &format!("| `{f}` | {:.4} | {x:e}, {y:e} |\n", up(worst.error));
+        eprintln!("{f} fp32: {:.4} ulp", worst.error);
+    }
+    let text = match file {
+        Some(path) => std::fs::read_to_string(path)?,
+        None => include_str!("../tests/vectors.txt").to_string(),
+    };
+    page += "\n### fp64: random inputs against exact values (sampled, not a bound)\n\n\
+             | function | inputs | greatest error seen (ulp) | at |\n|---|---|---|---|\n";
+    for (name, _) in VECTOR_BOUNDS {
+        let (mut count, mut worst, mut at) = (0, 0.0, String::new());
+        for vector in vectors(&text).filter(|v| v.name == *name) {
+            count += 1;
+            let error = vector.error();
+            if error > worst {
+                let arguments: Vec<String> =
+                    vector.arguments.iter().map(|x| format!("{x:e}")).collect();
+                (worst, at) = (error, arguments.join(", "));
+            }
+        }
+        page += &format!("| `{name}` | {count} | {:.4} | {at} |\n", up(worst));
+    }
+    Ok(page)
+}
+
+/// Rounded up to four places, so that the number printed is a bound.
+fn up(error: f64) -> f64 {
+    (error * 1e4).ceil() / 1e4
+}
+
 /// A result is faithful if it is one of the two numbers next to the exact value: an error below 1.
 fn row(f: &Function, error: f64, x: String, bits: String) -> String {
     let faithful = if error < 1.0 { "yes" } else { "no" };
-    // Up, so that the number printed is a bound.
-    let error = (error * 1e4).ceil() / 1e4;
+    let error = up(error);
     format!("| `{}` | {error:.4} | {x} | {bits} | {faithful} |\n", f.f.name())
 }
 
@@ -104,10 +186,10 @@ fn parallel(count: u64, error: impl Fn(Range<u64>) -> (f64, usize) + Sync) -> Wo
     })
 }
 
-fn rewrite(tables: &str) -> std::io::Result<()> {
+fn rewrite(tables: &str, begin: &str, end: &str) -> std::io::Result<()> {
     let old = std::fs::read_to_string(PAGE)?;
     let missing = || std::io::Error::other("the markers are missing");
-    let (head, rest) = old.split_once(BEGIN).ok_or_else(missing)?;
-    let (_, tail) = rest.split_once(END).ok_or_else(missing)?;
-    std::fs::write(PAGE, format!("{head}{BEGIN}\n{tables}\n{END}{tail}"))
+    let (head, rest) = old.split_once(begin).ok_or_else(missing)?;
+    let (_, tail) = rest.split_once(end).ok_or_else(missing)?;
+    std::fs::write(PAGE, format!("{head}{begin}\n{tables}\n{end}{tail}"))
 }

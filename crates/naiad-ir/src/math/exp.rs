@@ -91,8 +91,8 @@ pub(super) fn exp_shifted<B: FloatOps>(b: &mut B, x: B::F, by: i64) -> B::F {
 /// result does not.
 #[inline(always)]
 pub fn expm1<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
-    // Below the lower bound the result is -1 to the last place.
-    let near = between(b, x, (-30.0, 92.0), (-60.0, 720.0));
+    // Below the lower bound the result is -1 to the last place, at the upper one it overflows.
+    let near = between(b, x, (-30.0, 89.0), (-60.0, 710.0));
     let reciprocal = b.constant(std::f64::consts::LOG2_E);
     let (n, scale) = round(b, near, reciprocal);
     let minus_ln2_high = pick(b, -0.6931471824645996, -std::f64::consts::LN_2);
@@ -135,8 +135,11 @@ pub fn expm1<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
     let large = b.add(sum, sum);
     let zero = b.int(0);
     let is_small = b.int_eq(scale, zero);
-    // Without a reduction the sum would only lose the bits of a subnormal, and the sign of a zero.
+    // Without a reduction the sum would only lose the bits of a subnormal.
     let result = b.select(is_small, less_one, large);
+    let nothing = b.constant(0.0);
+    let is_zero = b.eq(x, nothing);
+    let result = b.select(is_zero, x, result);
     let finite = b.constant(f64::INFINITY);
     let finite = b.lt(x, finite);
     b.select(finite, result, x)

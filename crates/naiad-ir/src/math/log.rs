@@ -76,7 +76,7 @@ fn times_log<B: FloatOps>(b: &mut B, f: B::F, high: B::F, low: B::F) -> (B::F, B
     (product, b.mul_add(log_low, high, error))
 }
 
-/// `log(1 + x)`, within 1 ulp.
+/// `log(1 + x)`, within 2 ulp.
 #[inline(always)]
 pub fn log1p<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
     let result = log1p_sum(b, x, None, None);
