@@ -43,16 +43,16 @@ fn quarters<B: FloatOps>(b: &mut B, k: usize) -> (B::F, B::F) {
 pub fn atan<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
     let size = b.abs(x);
     let one = b.constant(1.0);
-    let (t, tail, base) = reduced(b, size, one);
-    let rest = b.add(tail, base.1);
+    let [t, tail, base, base_low] = reduced(b, size, one);
+    let rest = b.add(tail, base_low);
     let rest = b.add(t, rest);
-    let result = b.add(base.0, rest);
+    let result = b.add(base, rest);
     copy_sign(b, result, x)
 }
 
-/// `(t, t^3 p(t^2), base)` for the ratio `y / x` of [`atan`].
+/// `t`, `t^3 p(t^2)` and the base in two numbers for the ratio `y / x` of [`atan`].
 #[inline(always)]
-fn reduced<B: FloatOps>(b: &mut B, y: B::F, x: B::F) -> (B::F, B::F, (B::F, B::F)) {
+fn reduced<B: FloatOps>(b: &mut B, y: B::F, x: B::F) -> [B::F; 4] {
     let (half, two) = (b.constant(0.5), b.constant(2.0));
     let low = b.mul(x, half);
     let high = b.mul(x, two);
@@ -98,7 +98,7 @@ fn reduced<B: FloatOps>(b: &mut B, y: B::F, x: B::F) -> (B::F, B::F, (B::F, B::F
         ],
     );
     let cube = b.mul(t, z);
-    (t, b.mul(cube, p), (base, base_low))
+    [t, b.mul(cube, p), base, base_low]
 }
 
 /// The angle of the point `(x, y)`, within 2 ulp, with the special cases of C99's Annex F.
@@ -128,21 +128,21 @@ pub fn atan2<B: FloatOps>(b: &mut B, y: B::F, x: B::F) -> B::F {
     // 0 / 0 is taken as 0 / 1.
     let y_zero = b.eq(y_part, zero);
     let x_part = b.select(y_zero, one, x_part);
-    let (t, tail, base) = reduced(b, y_part, x_part);
+    let [t, tail, base, base_low] = reduced(b, y_part, x_part);
 
     let unit = copy_sign(b, one, x);
     let left = b.lt(unit, zero);
     // The mirrored bases are the multiples 4, 3, 2 of pi/4; the parts of the others tell which.
     let (first, second) = (quarters(b, 1), quarters(b, 2));
     let (third, fourth) = (quarters(b, 3), quarters(b, 4));
-    let is_second = b.eq(base.0, second.0);
-    let is_first = b.eq(base.0, first.0);
+    let is_second = b.eq(base, second.0);
+    let is_first = b.eq(base, first.0);
     let mirrored = b.select(is_first, third.0, fourth.0);
     let mirrored = b.select(is_second, second.0, mirrored);
     let mirrored_low = b.select(is_first, third.1, fourth.1);
     let mirrored_low = b.select(is_second, second.1, mirrored_low);
-    let base_high = b.select(left, mirrored, base.0);
-    let base_low = b.select(left, mirrored_low, base.1);
+    let base_high = b.select(left, mirrored, base);
+    let base_low = b.select(left, mirrored_low, base_low);
     let (minus_t, minus_tail) = (b.neg(t), b.neg(tail));
     let t = b.select(left, minus_t, t);
     let tail = b.select(left, minus_tail, tail);

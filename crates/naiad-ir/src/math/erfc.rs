@@ -59,7 +59,7 @@ pub fn erfcx<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
 
 /// `2^shift erfc(x + low)`.
 ///
-/// Up to 1/2 in size `1 - erf x` by its series; above, and mirrored below, `e^(-x^2)` times
+/// Up to 7/8 in size `(1 - x) - x q`, the series of `erf`, of which the last term is small; above, and mirrored below, `e^(-x^2)` times
 /// [`scaled_tail`], with the square in two numbers and all that was lost on the way put in at the end.
 #[inline(always)]
 fn complement<B: FloatOps>(b: &mut B, x: B::F, low: B::F, shift: i64) -> B::F {
@@ -84,8 +84,8 @@ fn complement<B: FloatOps>(b: &mut B, x: B::F, low: B::F, shift: i64) -> B::F {
     let zero = b.constant(0.0);
     let negative = b.lt(x, zero);
     let ends = b.select(negative, left, tail);
-    let half = b.constant(0.5);
-    let is_small = b.lt(size, half);
+    let cut = b.constant(0.875);
+    let is_small = b.lt(size, cut);
     b.select(is_small, middle, ends)
 }
 
