@@ -59,7 +59,7 @@ pub fn erfcx<B: FloatOps>(b: &mut B, x: B::F) -> B::F {
 
 /// `2^shift erfc(x + low)`.
 ///
-/// Up to 7/8 in size `(1 - x) - x q`, the series of `erf`, of which the last term is small; above, and mirrored below, `e^(-x^2)` times
+/// Up to 11/16 in size `(1 - x) - x q`, the series of `erf`, of which the last term is small; above, and mirrored below, `e^(-x^2)` times
 /// [`scaled_tail`], with the square in two numbers and all that was lost on the way put in at the end.
 #[inline(always)]
 fn complement<B: FloatOps>(b: &mut B, x: B::F, low: B::F, shift: i64) -> B::F {
@@ -84,7 +84,7 @@ fn complement<B: FloatOps>(b: &mut B, x: B::F, low: B::F, shift: i64) -> B::F {
     let zero = b.constant(0.0);
     let negative = b.lt(x, zero);
     let ends = b.select(negative, left, tail);
-    let cut = b.constant(0.875);
+    let cut = b.constant(0.6875);
     let is_small = b.lt(size, cut);
     b.select(is_small, middle, ends)
 }
@@ -142,6 +142,9 @@ fn scaled_tail<B: FloatOps>(b: &mut B, x: B::F) -> (B::F, B::F) {
     let (slope, slope_low) = two_product(b, from_centre, others);
     let (g, g_low) = two_sum(b, first, slope);
     let g_low = b.add(g_low, slope_low);
+    // What the rounding of the first coefficient took; in fp64 nothing is known of it.
+    let first_low = pick(b, NARROW[0] - NARROW[0] as f32 as f64, 0.0);
+    let g_low = b.add(g_low, first_low);
     let (value, value_low) = two_product(b, t, g);
     let value_low = b.mul_add(t, g_low, value_low);
     (value, b.mul_add(t_low, g, value_low))
