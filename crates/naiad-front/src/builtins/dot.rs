@@ -118,7 +118,9 @@ fn result_type(
         None if half && acc == Some(Scalar::F16) => Ok(Scalar::F16),
         None => Ok(natural),
         Some(s) if s == natural || (half && s == Scalar::F16) => Ok(s),
-        // Kernels name fp32 for every type; the product of integers and of fp64 stays what it is.
+        // The product of integers stays what it is, whatever is asked for; and kernels name fp32 for
+        // every type.
+        Some(_) if operand.is_int() => Ok(natural),
         Some(Scalar::F32) => Ok(natural),
         Some(s) => {
             let message =

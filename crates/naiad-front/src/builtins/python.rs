@@ -106,17 +106,24 @@ pub fn isinstance(_: &mut Lower<'_>, a: &Args) -> Result<Val> {
             Val::Builtin(e) => e.path.trim_start_matches("python.").to_string(),
             _ => String::new(),
         };
-        matches!(
-            (name.as_str(), object),
-            ("tensor", Val::Tensor(_))
-                | ("tuple", Val::Tuple(_))
-                | ("dtype", Val::DType(_))
-                | ("constexpr", Val::Const(_))
-                | ("bool", Val::Const(Const::Bool(_)))
-                | ("str", Val::Const(Const::Str(_)))
-                | ("int", Val::Const(Const::Int(_) | Const::Bool(_)))
-                | ("float", Val::Const(Const::Float(_)))
-        )
+        let class_of_type = match object {
+            Val::DType(ty) if !ty.is_scalar() => "block_type",
+            Val::DType(ty) if ty.is_pointer() => "pointer_type",
+            _ => "",
+        };
+        name == class_of_type
+            || matches!(
+                (name.as_str(), object),
+                ("tensor", Val::Tensor(_))
+                    | ("tuple", Val::Tuple(_))
+                    | ("dtype", Val::DType(_))
+                    | ("tensor_descriptor", Val::Window(_))
+                    | ("constexpr", Val::Const(_))
+                    | ("bool", Val::Const(Const::Bool(_)))
+                    | ("str", Val::Const(Const::Str(_)))
+                    | ("int", Val::Const(Const::Int(_) | Const::Bool(_)))
+                    | ("float", Val::Const(Const::Float(_)))
+            )
     };
     Ok(Val::bool(match &a.need(1).val {
         Val::Tuple(t) => t.items.iter().any(is),

@@ -160,17 +160,14 @@ impl Lower<'_> {
             one => vec![one],
         };
         let ty = self.ty(v);
-        if ty.is_scalar() && ty.is_pointer() {
-            let e = self.error(Id::UnsupportedPython, "a pointer cannot be indexed", s.range(), "");
-            return Err(Box::new((*e).help("read memory with `tl.load(ptr + offsets, mask=...)`")));
-        }
         let mut out = v;
         let (mut axis, mut kept) = (0, 0);
         for index in indices {
             match index {
                 Expr::Slice(ast::ExprSlice { lower: None, upper: None, step: None, .. }) => {
                     kept += 1;
-                    axis += 1;
+                    // Of a scalar all axes are new, and kernels write `:` beside them.
+                    axis += usize::from(!ty.is_scalar());
                     continue;
                 }
                 Expr::Slice(_) => {}
@@ -182,6 +179,12 @@ impl Lower<'_> {
                     }
                 }
             }
+            if ty.is_scalar() && ty.is_pointer() {
+                let message = "a pointer cannot be indexed";
+                let e = self.error(Id::UnsupportedPython, message, s.range(), "");
+                let help = "read memory with `tl.load(ptr + offsets, mask=...)`";
+                return Err(Box::new((*e).help(help)));
+            }
             let e = self.error(
                 Id::UnsupportedPython,
                 "a tile is indexed by `:` and `None` only",
@@ -190,7 +193,7 @@ impl Lower<'_> {
             );
             return Err(Box::new((*e).help("a tile is one value: pick elements with `tl.where` and a reduction, `tl.gather`, or by loading them again")));
         }
-        if kept > ty.shape.rank() {
+        if kept > ty.shape.rank() && !ty.is_scalar() {
             let message = format!("{kept} axes are indexed, the tile has {}", ty.shape.rank());
             return Err(self.error(
                 Id::BadShape,
