@@ -231,6 +231,19 @@ def test_scales_in_fp8_are_for_groups_of_16(lhs, rhs):
     check(got, av * np.repeat(sa, 16, -1), bv * np.repeat(sb, 16, -1).T)
 
 
+@pytest.mark.xfail(strict=True, reason="the scale is rounded to fp16 before it is applied")
+@pytest.mark.parametrize(
+    "value, exponent", [(0, 17), (0, 100), (2.0**-10, 20), (2.0**-14, 28), (2.0**15, -26)]
+)
+def test_scales_beyond_fp16_of_numbers_within(value, exponent):
+    """Beside fp16 an operand is scaled first and converted then."""
+    a = Typed("float16", array("float16", np.ones((1, 32))))
+    b = Typed("float8e5", array("float8e5", np.full((32, 1), value)))
+    scale = np.full((1, 1), 127 + exponent, np.uint8)
+    got = run(a, None, "fp16", b, scale, "e5m2", (1, 1))
+    assert got[0, 0] == 32 * value * 2.0**exponent
+
+
 # ---- the accumulator and other arguments ----------------------------------------------------------
 
 
