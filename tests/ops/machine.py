@@ -1,133 +1,232 @@
-"""What is the machine's: `tl.inline_asm_elementwise`, `tl.extra.cuda`, `tl.target_info`."""
+"""`tl.extra.cuda`, `tl.target_info`: clocks and facts of the machine, and what has no effect on a CPU."""
 
 import numpy as np
 import pytest
 
 import naiad as triton
-import naiad.language as tl
 
-from ._common import compiles, define, refused, same, tiles, value
-from ._numbers import wrap
+from ._common import define, refused, tiles, value
 
 COVERS = [
-    "inline_asm_elementwise", "extra.cuda.globaltimer", "extra.cuda.smid", "extra.cuda.num_threads",
-    "extra.cuda.num_warps", "extra.cuda.gdc_wait", "extra.cuda.gdc_launch_dependents",
-    "target_info.is_cuda", "target_info.is_hip", "target_info.cuda_capability_geq",
+    "extra.cuda.globaltimer", "extra.cuda.smid", "extra.cuda.num_threads", "extra.cuda.num_warps",
+    "extra.cuda.gdc_wait", "extra.cuda.gdc_launch_dependents", "target_info.is_cuda",
+    "target_info.is_hip", "target_info.cuda_capability_geq",
 ]  # fmt: skip
 
-
-def asm(text, constraints, args, dtype, pack=1):
-    return f'tl.inline_asm_elementwise("{text}", "{constraints}", {args}, dtype={dtype}, is_pure=True, pack={pack})'
+CUDA = "tl.extra.cuda."
 
 
-U = np.array([0, 1, 2, 5, 1000, 2**31, 2**32 - 1, 12345678], np.uint32)
+# ---- clocks and places ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(8,), (4, 2), (2, 2, 2)])
-def test_one_instruction(shape):
-    x, y = U.reshape(shape), U[::-1].reshape(shape)
-    want = wrap("uint32", x.astype(object) + y)
-    same(
-        value(
-            asm("add.u32 $0, $1, $2;", "=r,r,r", "[x, y]", "tl.uint32"),
-            "uint32",
-            shape,
-            {"x": x, "y": y},
-        ),
-        want,
-    )
+def test_the_clock_goes_forward():
+    body = f"""
+        a = {CUDA}globaltimer()
+        s = 0
+        for i in range(1000):
+            s += i * n
+        b = {CUDA}globaltimer()
+        c = {CUDA}globaltimer()
+        r = s
+    """
+    results = {"a": "int64", "b": "int64", "c": "int64", "r": "int32"}
+    a, b, c, _ = tiles(body, {"n": 3}, **results)
+    assert 0 < a <= b <= c
+    # Nanoseconds: nothing here takes a minute.
+    assert c - a < 60e9
+    later, *_ = tiles(body, {"n": 3}, **results)
+    assert later >= c
 
 
-def test_floats_and_broadcasting():
-    x, y = np.array([1.5, -2.0], np.float32), np.array([[4.0], [0.5]], np.float32)
-    call = asm("fma.rn.f32 $0, $1, $2, $1;", "=r,r,r", "[x, y]", "tl.float32")
-    same(value(call, "float32", (2, 2), {"x": x, "y": y}), x * y + x)
+def test_the_clock_is_read_again_in_each_iteration():
+    """A read is no common subexpression, nor does it leave a loop."""
+    body = f"""
+        start = {CUDA}globaltimer()
+        now = start
+        n = 0
+        while now < start + 200000:
+            now = {CUDA}globaltimer()
+            n += 1
+        r = now - start
+        q = n
+    """
+    r, q = tiles(body, r="int64", q="int32")
+    assert r >= 200_000
+    assert q > 1
 
 
-def test_several_results():
-    body = f"a, b = {asm('add.s32 $0, $2, $3; sub.s32 $1, $2, $3;', '=r,=r,r,r', '[x, y]', '(tl.int32, tl.int32)')}"
-    x, y = np.arange(8, dtype=np.int32), np.arange(8, dtype=np.int32) * 3
-    a, b = tiles(body, {"x": x, "y": y}, a=("int32", (8,)), b=("int32", (8,)))
-    same(a, x + y)
-    same(b, x - y)
-
-
-def test_packs_of_narrow_elements():
-    x = np.arange(8, dtype=np.uint8) * 17
-    call = asm("xor.b32 $0, $1, 0xFFFFFFFF;", "=r,r", "[x]", "tl.uint8", 4)
-    same(value(call, "uint8", (8,), {"x": x}), ~x)
-
-
-@pytest.mark.parametrize(
-    "call, id",
-    [
-        (asm("add.u32 $0, $1, $2;", "=r,r,r", "[x, y]", "tl.uint32"), "shape-mismatch"),
-        (asm("mov.b32 $0, $1;", "=r,r", "[x]", "tl.uint32", 3), "bad-argument"),
-        (asm("mov.b32 $0, $1;", "=r,r", "[x]", "()"), "bad-argument"),
-        ('tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x])', "bad-call"),
-        (asm("mov.b32 $0, $1;", "=r,r", "[x]", "tl.uint32", "n"), "not-constexpr"),
-    ],
-)
-def test_assembly_that_is_refused(call, id):
-    refused(call, id, x="uint32", y="uint32[4]", n=2)
-
-
-def test_an_instruction_that_is_not_known():
-    with pytest.raises(triton.TritonError):
-        tiles(
-            f"r = {asm('frobnicate.u32 $0, $1;', '=r,r', '[x]', 'tl.uint32')}",
-            {"x": U},
-            r=("uint32", (8,)),
-        )
-
-
-# ---- facts ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("warps", [1, 4, 8])
-def test_the_size_of_a_program(warps):
+def test_programs_of_one_launch_share_the_clock():
     kernel = define(
+        f"""
+        @triton.jit
+        def kernel(out, flag):
+            pid = tl.program_id(0)
+            if pid > 0:
+                tl.atomic_poll(flag, pid)
+            tl.store(out + pid, {CUDA}globaltimer())
+            tl.atomic_store(flag, pid + 1)
         """
+    )["kernel"]
+    out, flag = np.zeros(50, np.int64), np.zeros(1, np.int32)
+    kernel[(50,)](out, flag)
+    assert (np.diff(out) >= 0).all()
+
+
+@pytest.mark.parametrize("grid", [(1,), (100,), (4, 5, 3)])
+def test_smid(grid):
+    kernel = define(
+        f"""
         @triton.jit
         def kernel(out):
-            W: tl.constexpr = tl.extra.cuda.num_warps()
-            tl.static_assert(tl.extra.cuda.num_threads() == 32 * W)
-            tl.store(out, W)
+            x, y, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+            at = (x * tl.num_programs(1) + y) * tl.num_programs(2) + z
+            s = {CUDA}smid()
+            tl.static_assert(s.dtype == tl.int32)
+            tl.store(out + at, s)
+        """
+    )["kernel"]
+    out = np.full(int(np.prod(grid)), -1, np.int32)
+    kernel[grid](out)
+    assert (out >= 0).all()
+    # As many as there can be workers, of which no machine has this many.
+    assert (out < 4096).all()
+
+
+# ---- launch options -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("warps", [1, 2, 4, 8, 16])
+def test_warps_and_threads(warps):
+    """Both are constexprs, so that they can be shapes."""
+    kernel = define(
+        f"""
+        @triton.jit
+        def kernel(out):
+            N: tl.constexpr = {CUDA}num_threads()
+            tl.static_assert(N == 32 * {CUDA}num_warps())
+            tl.store(out + tl.arange(0, N), {CUDA}num_warps())
+        """
+    )["kernel"]
+    out = np.zeros(1024, np.int32)
+    kernel[(1,)](out, num_warps=warps)
+    assert out.tolist() == [warps] * (32 * warps) + [0] * (1024 - 32 * warps)
+
+
+def test_they_follow_each_launch():
+    kernel = define(
+        f"""
+        @triton.jit
+        def inner():
+            return {CUDA}num_warps()
+
+        @triton.jit
+        def kernel(out):
+            if inner() > 4:
+                tl.store(out, inner())
+            else:
+                tl.store(out, -inner())
         """
     )["kernel"]
     out = np.zeros(1, np.int32)
-    kernel[(1,)](out, num_warps=warps)
-    assert out[0] == warps
+    for warps, want in [(None, -4), (8, 8), (2, -2), (8, 8), (4, -4), (16, 16)]:
+        options = {} if warps is None else {"num_warps": warps}
+        kernel[(1,)](out, **options)
+        assert out[0] == want
 
 
-def test_the_processor_has_a_number():
-    assert value("tl.extra.cuda.smid()", "int32") >= 0
-
-
-def test_the_clock_has_its_type():
-    compiles("tl.static_assert(tl.extra.cuda.globaltimer().dtype == tl.int64)")
-
-
-def test_the_clock_runs():
-    body = "a = tl.extra.cuda.globaltimer()\nfor i in range(1000):\n    pass\nb = tl.extra.cuda.globaltimer()"
-    a, b = tiles(body, a="int64", b="int64")
-    assert 0 < a <= b
-
-
-def test_advice_on_launches():
+def test_they_follow_the_configs_of_autotune():
+    text = f"""
+        @triton.autotune(configs=[triton.Config({{}}, num_warps=8)], key=[])
+        @triton.jit
+        def kernel(out):
+            tl.store(out, {CUDA}num_warps())
+    """
     out = np.zeros(1, np.int32)
-    body = "tl.extra.cuda.gdc_wait()\ntl.store(out, 3)\ntl.extra.cuda.gdc_launch_dependents()"
-    tiles(body, {"out": out}, pointers=["out"])
-    assert out[0] == 3
+    define(text)["kernel"][(1,)](out)
+    assert out[0] == 8
 
 
-def test_the_target_is_known_at_compile_time():
-    compiles(
-        "tl.static_assert(not tl.target_info.is_hip())",
-        "C: tl.constexpr = tl.target_info.is_cuda()",
-        # What is at least some version is at least every older one.
-        "tl.static_assert(not tl.target_info.cuda_capability_geq(99, 9))",
-        "tl.static_assert(tl.target_info.cuda_capability_geq(1) == C)",
-        "tl.static_assert(tl.target_info.cuda_capability_geq(major=1, minor=0) == C)",
-    )
-    assert callable(tl.target_info.is_cuda)
+def test_a_start_that_depends_on_other_kernels():
+    kernel = define(
+        f"""
+        @triton.jit
+        def kernel(x, out):
+            {CUDA}gdc_wait()
+            v = tl.load(x)
+            {CUDA}gdc_launch_dependents()
+            tl.store(out, v + 1)
+            if v > 5:
+                {CUDA}gdc_wait()
+        """
+    )["kernel"]
+    x = np.array([7], np.int32)
+    for _ in range(3):
+        kernel[(1,)](x, x, launch_pdl=True)
+    assert x[0] == 10
+
+
+# ---- target_info ----------------------------------------------------------------------------------
+
+
+def test_a_cpu_is_neither():
+    for call, want in [
+        ("tl.target_info.is_cuda()", False),
+        ("tl.target_info.is_hip()", False),
+        ("tl.target_info.cuda_capability_geq(1)", False),
+        ("tl.target_info.cuda_capability_geq(9, 0)", False),
+        ("tl.target_info.cuda_capability_geq(major=8, minor=0)", False),
+        ("not tl.target_info.is_cuda()", True),
+    ]:
+        assert value(call, "int1") == want
+
+
+def test_they_choose_at_compile_time():
+    """The side that is not chosen may hold what would not compile."""
+    body = """
+        if tl.target_info.is_cuda() or tl.target_info.cuda_capability_geq(9):
+            r = undefined_name
+        elif tl.target_info.is_hip():
+            r = tl.arange(0, 3)
+        else:
+            r = 5
+        N: tl.constexpr = 8 if tl.target_info.is_cuda() else 4
+        q = tl.arange(0, N)
+    """
+    r, q = tiles(body, r="int32", q=("int32", (4,)))
+    assert r == 5 and q.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("module", ["info", "info.is_cuda"])
+def test_by_other_names(module):
+    if module == "info":
+        names, call = {"info": triton.language.target_info}, "info.is_cuda()"
+    else:
+        names, call = {"is_cuda": triton.language.target_info.is_cuda}, "is_cuda()"
+    assert not value(call, "int1", names=names)
+    names = {"cuda": triton.language.extra.cuda, "smid": triton.language.extra.cuda.smid}
+    assert value("cuda.smid()", "int32", names=names) >= 0
+    assert value("smid()", "int32", names=names) >= 0
+
+
+@pytest.mark.parametrize(
+    "call, id, message",
+    [
+        (CUDA + "globaltimer(1)", "bad-call", ""),
+        (CUDA + "smid(0)", "bad-call", ""),
+        (CUDA + "num_warps(n)", "bad-call", ""),
+        (CUDA + "warpid()", "unknown-tl-name", "warpid"),
+        ("tl.target_info.cuda_capability_geq()", "bad-call", ""),
+        ("tl.target_info.cuda_capability_geq(n)", "not-constexpr", ""),
+        ("tl.target_info.is_cuda(1)", "bad-call", ""),
+        ("tl.target_info.is_metal()", "unknown-tl-name", "is_metal"),
+        ("n.smid()", None, "smid"),
+    ],
+)
+def test_calls_that_are_refused(call, id, message):
+    refused(call, id, message, n="scalar int32")
+
+
+def test_only_kernels_can_ask():
+    for f in (triton.language.extra.cuda.smid, triton.language.target_info.is_cuda):
+        with pytest.raises(ValueError, match="works only in a kernel"):
+            f()

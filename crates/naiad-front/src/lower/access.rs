@@ -193,7 +193,7 @@ impl Lower<'_> {
             );
             return Err(Box::new((*e).help("a tile is one value: pick elements with `tl.where` and a reduction, `tl.gather`, or by loading them again")));
         }
-        if kept > ty.shape.rank() && !ty.is_scalar() {
+        if kept > ty.shape.rank() && (!ty.is_scalar() || out == v) {
             let message = format!("{kept} axes are indexed, the tile has {}", ty.shape.rank());
             return Err(self.error(
                 Id::BadShape,
