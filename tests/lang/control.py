@@ -26,6 +26,34 @@ def early(x, n):
 
 
 @triton.jit
+def early_in_chosen(x, n, side: tl.constexpr):
+    if side == "left":
+        if n > 3:
+            return x
+        half: tl.constexpr = 16
+        y = x + 2
+        if n > 2:
+            return y
+        z = y + 1
+    elif side == "right":
+        z = x
+        half: tl.constexpr = 32
+    return z + half
+
+
+# kernel(x: *i32, n: i32)
+@triton.jit
+def variables_behind_a_return(x, n):
+    if LIMIT == 4:
+        if n < 3:
+            return
+        p = n + 1
+        width: tl.constexpr = 8
+    tl.store(x + tl.arange(0, width), p)
+    tl.store(x, early_in_chosen(n, 1, "left") + early_in_chosen(n, 1, "right"))
+
+
+@triton.jit
 def same_constexpr(n):
     if n > 3:
         return 16

@@ -42,12 +42,21 @@ impl Lower<'_> {
     ) -> Result<Flow> {
         let cond = self.eval(test)?;
         match self.condition(&cond, test.range())? {
-            Cond::Known(true) => self.block(body),
-            Cond::Known(false) => self.else_part(clauses),
+            Cond::Known(true) => self.chosen(|l| l.block(body)),
+            Cond::Known(false) => self.chosen(|l| l.else_part(clauses)),
             Cond::Runtime(c) => {
                 self.branch(c, test.range(), false, |l| l.block(body), |l| l.else_part(clauses))
             }
         }
+    }
+
+    /// The side of an `if` that a constexpr chose. What follows the `if` reads its variables, also
+    /// behind a return in it.
+    fn chosen(&mut self, side: impl FnOnce(&mut Self) -> Result<Flow>) -> Result<Flow> {
+        self.frame_mut().branches += 1;
+        let flow = side(self)?;
+        self.frame_mut().branches -= 1;
+        Ok(flow)
     }
 
     fn else_part(&mut self, clauses: &[ast::ElifElseClause]) -> Result<Flow> {

@@ -63,7 +63,7 @@ pub(crate) struct Frame {
     pub called_from: Loc,
     /// How many run-time loops of this function are open: `return` may not stand in one.
     pub loops: usize,
-    /// How many branches of run-time `if`s of this function are open.
+    /// How many `if`s of this function are open, those on constexprs too.
     pub branches: usize,
     /// Names declared `x: tl.constexpr` without a value yet.
     pub declared_constexpr: Vec<Rc<str>>,
