@@ -221,3 +221,11 @@ def condition_on_a_string(x):
 @triton.jit
 def assumed_false(x):
     tl.assume(1 > 2)  # error: [static-assert] this assumption never holds
+
+
+# kernel(x: *i32, n: i32)
+@triton.jit
+def constexpr_in_name_only(x, n):
+    half: tl.constexpr = n // 2
+    tl.store(x + half, 1)
+    tl.arange(0, half)  # error: [not-constexpr] the end of `tl.arange` must be known at compile time

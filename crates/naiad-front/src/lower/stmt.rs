@@ -126,7 +126,7 @@ impl Lower<'_> {
                 let val = match known {
                     Some(i) => {
                         declared.swap_remove(i);
-                        self.want_constexpr(val, value_range, name.id.as_str())?
+                        val
                     }
                     None => self.decay(val)?,
                 };
@@ -185,21 +185,6 @@ impl Lower<'_> {
         }
     }
 
-    fn want_constexpr(&mut self, val: Val, range: TextRange, name: &str) -> Result<Val> {
-        if let Val::Tensor(v) = val {
-            let message =
-                format!("`{name}` is declared constexpr, but its value is known only at run time");
-            let what = crate::value::type_name(self.ty(v));
-            return Err(self.error(
-                Id::NotConstexpr,
-                message,
-                range,
-                format!("this is a run-time {what}"),
-            ));
-        }
-        Ok(val)
-    }
-
     fn aug_assign(&mut self, s: &ast::StmtAugAssign) -> Result<()> {
         let Expr::Name(_) = &*s.target else {
             return self.assign_to(&s.target, Val::NONE, s.value.range());
@@ -227,8 +212,9 @@ impl Lower<'_> {
         };
         let val = self.eval(value)?;
         match &*s.target {
+            // As in Triton, a value of the running kernel stays one under this annotation; where a
+            // constexpr is wanted of the name, it is refused.
             Expr::Name(name) if is_constexpr_text(&text) => {
-                let val = self.want_constexpr(val, value.range(), name.id.as_str())?;
                 let place = self.place(s.target.range());
                 self.bind(name.id.as_str(), val, place);
                 Ok(())
