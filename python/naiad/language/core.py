@@ -172,6 +172,13 @@ class PropagateNan:
     ALL = builtin("PropagateNan.ALL")
 
 
+def get_int_dtype(bitwidth, signed):
+    """The integer type of this width. Kernels may call it too."""
+    return dtype(f"{'' if _unwrap(signed) else 'u'}int{_unwrap(bitwidth)}")
+
+
+get_int_dtype.__naiad_builtin__ = "get_int_dtype"
+
 # Some names are more than a function, and stand above.
 globals().update({name: f for name, f in functions("").items() if name not in globals()})
 globals().update(dtypes())

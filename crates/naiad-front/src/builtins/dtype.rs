@@ -28,6 +28,25 @@ pub fn limit(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     }
 }
 
+/// `core.get_int_dtype(bitwidth, signed)`, which public sorting kernels borrow from Triton.
+pub fn get_int_dtype(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let bits = l.const_int(a.need(0), "the width of an integer type")?;
+    let signed = l.const_int(a.need(1), "the signedness of an integer type")? != 0;
+    // There is one boolean, whatever its sign.
+    let fits = |s: &Scalar| {
+        s.is_int() && s.bits() as i128 == bits && (s.is_bool() || s.is_signed() == signed)
+    };
+    match Scalar::ALL.iter().copied().find(fits) {
+        Some(s) => Ok(Val::DType(Type::scalar(s))),
+        None => Err(l.error(
+            Id::BadArgument,
+            format!("there is no integer type of {bits} bits"),
+            a.need(0).range,
+            "",
+        )),
+    }
+}
+
 fn holds(word: &str, ty: Type) -> bool {
     match (word, ty.elem) {
         ("block", _) => !ty.is_scalar(),

@@ -40,6 +40,11 @@ pub fn constexpr(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     Ok(o.val.clone())
 }
 
+/// What a constexpr holds. Here it is that, so any value is its own.
+pub fn unwrapped(_: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    Ok(a.need(0).val.clone())
+}
+
 /// A tuple or list as a tuple.
 pub fn tuple(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     match a.opt(0).map(|o| (&o.val, o)) {
@@ -65,7 +70,7 @@ fn bounds(a: &Args) -> [Val; 3] {
 
 pub fn range(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let mut hints = LoopHints::default();
-    // Python's own `range` has three parameters.
+    // Python's own `range` takes the hints and does not heed them.
     if a.entry.path == "range" {
         let count = |l: &mut Lower<'_>, o: Option<&Operand>| -> Result<Option<u32>> {
             match o {

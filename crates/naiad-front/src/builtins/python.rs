@@ -1,7 +1,7 @@
 //! Python's own functions, as far as kernels may call them.
 
 use super::create::number;
-use crate::lower::{Args, Lower, Operand};
+use crate::lower::{Args, Lower, Operand, Operator};
 use crate::source::Result;
 use crate::value::{Const, Number, Val};
 use naiad_diag::Id;
@@ -90,6 +90,14 @@ pub fn float(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
             .map_err(|_| l.error(Id::BadArgument, format!("'{s}' is no number"), a.range, ""));
     }
     Ok(Val::Const(Const::Float(known_number(l, a, "float")?.as_f64())))
+}
+
+/// `x.__lshift__(n)` and its kin: the row's name says which operator.
+pub fn operator(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    match Operator::from_method(a.entry.path) {
+        Some(op) => l.binary(op, a.need(0).clone(), a.need(1).clone(), a.range),
+        None => Ok(Val::NONE),
+    }
 }
 
 /// Whether the value is of a class; classes are known by their names.

@@ -39,8 +39,11 @@ impl Lower<'_> {
                     _ => None,
                 }
             }
-            // `.value` of a constexpr is what a constexpr already is here.
-            Val::Const(_) if name == "value" => Some(object.clone()),
+            // `.value` of a constexpr is what a constexpr already is here. Dtypes and functions are
+            // seen with it where they came in through a constexpr parameter.
+            Val::Const(_) | Val::DType(_) | Val::Function(_) if name == "value" => {
+                Some(object.clone())
+            }
             Val::Const(c) if matches!(name, "dtype" | "type") => {
                 c.natural_type().map(|s| Val::DType(Type::scalar(s)))
             }
@@ -164,13 +167,19 @@ impl Lower<'_> {
         let (mut axis, mut kept) = (0, 0);
         for index in indices {
             match index {
-                Expr::Slice(ast::ExprSlice { lower: None, upper: None, step: None, .. }) => {
-                    kept += 1;
-                    // Of a scalar all axes are new, and kernels write `:` beside them.
-                    axis += usize::from(!ty.is_scalar());
-                    continue;
+                Expr::Slice(slice) => {
+                    // `None:` is `:` too.
+                    let mut is_full = true;
+                    for bound in [&slice.lower, &slice.upper, &slice.step].into_iter().flatten() {
+                        is_full &= self.eval(bound)?.is_none();
+                    }
+                    if is_full {
+                        kept += 1;
+                        // Of a scalar all axes are new, and kernels write `:` beside them.
+                        axis += usize::from(!ty.is_scalar());
+                        continue;
+                    }
                 }
-                Expr::Slice(_) => {}
                 other => {
                     if self.eval(other)?.is_none() {
                         out = self.expand_dims(out, axis, other.range())?;

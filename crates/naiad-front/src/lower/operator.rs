@@ -63,6 +63,24 @@ impl Operator {
         }
     }
 
+    /// Of the method that Python calls for the operator, such as `__lshift__`.
+    pub fn from_method(name: &str) -> Option<Operator> {
+        Some(match name {
+            "__add__" => Operator::Add,
+            "__sub__" => Operator::Sub,
+            "__mul__" => Operator::Mul,
+            "__truediv__" => Operator::Div,
+            "__floordiv__" => Operator::FloorDiv,
+            "__mod__" => Operator::Mod,
+            "__lshift__" => Operator::LShift,
+            "__rshift__" => Operator::RShift,
+            "__and__" => Operator::Bits(BinaryFn::And, "&"),
+            "__or__" => Operator::Bits(BinaryFn::Or, "|"),
+            "__xor__" => Operator::Bits(BinaryFn::Xor, "^"),
+            _ => return None,
+        })
+    }
+
     pub fn symbol(self) -> &'static str {
         match self {
             Operator::Add => "+",

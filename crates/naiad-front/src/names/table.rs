@@ -203,7 +203,12 @@ pub(super) static TABLE: &[Entry] = &[
     name("triton.cdiv", "x, y", math::host_cdiv),
     name("triton.next_power_of_2", "n", math::next_power_of_2),
     // Python's own.
-    python("python.range", "arg1, arg2=, step=", program::range),
+    // Triton ignores the hints of `tl.range` here too, and public kernels give them.
+    python(
+        "python.range",
+        "arg1, arg2=, step=, num_stages=, loop_unroll_factor=, disallow_acc_multi_buffer=, flatten=, warp_specialize=, disable_licm=",
+        program::range,
+    ),
     python("python.len", "obj", python::len),
     python("python.min", "*args", python::min),
     python("python.max", "*args", python::max),
@@ -213,6 +218,18 @@ pub(super) static TABLE: &[Entry] = &[
     python("python.isinstance", "obj, classes", python::isinstance),
     python("python.getattr", "obj, name, default=", python::getattr),
     python("python.hasattr", "obj, name", python::hasattr),
+    // What Python calls for an operator: some kernels write `x.__rshift__(4)`.
+    only("__add__", "self, other", python::operator),
+    only("__sub__", "self, other", python::operator),
+    only("__mul__", "self, other", python::operator),
+    only("__truediv__", "self, other", python::operator),
+    only("__floordiv__", "self, other", python::operator),
+    only("__mod__", "self, other", python::operator),
+    only("__lshift__", "self, other", python::operator),
+    only("__rshift__", "self, other", python::operator),
+    only("__and__", "self, other", python::operator),
+    only("__or__", "self, other", python::operator),
+    only("__xor__", "self, other", python::operator),
     // Of dtypes.
     of_dtype("dtype.is_int", dtype::predicate),
     of_dtype("dtype.is_int_signed", dtype::predicate),
@@ -246,6 +263,11 @@ pub(super) static TABLE: &[Entry] = &[
     of_dtype("dtype.get_int_min_value", dtype::limit),
     // Not there yet.
     missing("target_info.current_target"),
+    // Of `core`, where generated kernels and public copies of sorting functions take it.
+    name("get_int_dtype", "bitwidth, signed", dtype::get_int_dtype),
+    value("CONSTEXPR_0", || Val::int(0)),
+    name("_constexpr_to_value", "v", program::unwrapped),
+    name("_unwrap_if_constexpr", "o", program::unwrapped),
     // Spellings of older versions.
     alias("_experimental_make_tensor_descriptor", "make_tensor_descriptor"),
     alias("uint32_to_uniform_float", "uint_to_uniform_float"),
