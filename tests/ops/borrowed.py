@@ -80,3 +80,20 @@ def test_helpers_are_values_of_the_host_too():
     x = np.zeros(1, np.float32)
     define(text, make=make)["kernel"][(1,)](x)
     assert x[0] == 7
+
+
+def test_functions_under_constexpr():
+    text = """
+        @tl.constexpr
+        def wider(dtype):
+            return tl.float32 if dtype.is_fp16() else dtype
+
+        @triton.jit
+        def kernel(x, name: tl.constexpr):
+            tl.static_assert(wider(tl.float16) == tl.float32 and wider(tl.int8) == tl.int8)
+            tl.static_assert(tl.dtype(name) == tl.float16 and name == "fp16")
+            tl.store(x, 1.0)
+    """
+    x = np.zeros(1, np.float32)
+    define(text)["kernel"][(1,)](x, "fp16")
+    assert x[0] == 1

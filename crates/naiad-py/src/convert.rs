@@ -77,7 +77,13 @@ pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<Opti
         return Ok(Some(HostValue::DType(d.get().elem)));
     }
     if obj.is_instance(constexpr_class(py)?)? {
-        let value = to_host(host, &obj.getattr("value")?, hold)?;
+        let value = obj.getattr("value")?;
+        // `@tl.constexpr` over a function lets kernels call it while they are compiled.
+        if value.is_instance_of::<PyFunction>() {
+            let object = naiad::ObjRef(host.objects.intern(obj, hold));
+            return Ok(Some(HostValue::Object(object, describe(&value)?)));
+        }
+        let value = to_host(host, &value, hold)?;
         return Ok(Some(HostValue::Constexpr(Box::new(value))));
     }
     if obj.is_instance(jit_function_class(py)?)? {

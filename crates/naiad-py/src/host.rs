@@ -1,6 +1,9 @@
 //! A running Python as the front end's host.
 
-use crate::convert::{Hold, constexpr_function_class, describe, to_host, to_python};
+use crate::convert::{
+    Hold, constexpr_class, constexpr_function_class, describe, to_host, to_python,
+};
+use crate::dtype::DType;
 use crate::errors::{refusal, refused};
 use crate::interned::Interned;
 use naiad::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef, Source};
@@ -152,10 +155,15 @@ impl Host for PyHost {
     }
 }
 
-/// Constexpr functions, named tuples and what is in `math`: they depend on nothing but their
-/// arguments.
+/// Constexpr functions under either decorator, named tuples, `tl.dtype` and what is in `math`: they
+/// depend on nothing but their arguments.
 fn may_be_called(callee: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if callee.is_instance(constexpr_function_class(callee.py())?)? || callee.hasattr("_fields")? {
+    let py = callee.py();
+    if callee.is_instance(constexpr_function_class(py)?)?
+        || callee.is_instance(constexpr_class(py)?)?
+        || callee.hasattr("_fields")?
+        || callee.is(py.get_type::<DType>())
+    {
         return Ok(true);
     }
     let module = callee.getattr_opt("__module__")?;
