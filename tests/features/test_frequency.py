@@ -58,7 +58,6 @@ class F:
 PTX = '"mov.b32 $0, $1;"'
 BLOCK = "tl.make_block_ptr(x, (n, n), (n, 1), (0, 0), (B, B), (1, 0))"
 DESC = "tl.make_tensor_descriptor(x, [n, n], [n, 1], [B, B])"
-LIBDEVICE = "pending: functions of libdevice that need an accurate implementation first"
 COMBINE = "@triton.jit\ndef combine(a, b):\n    return a + b\n\n\n"
 
 FEATURES = [
@@ -224,7 +223,7 @@ FEATURES = [
     F("tl.atomic_max", 0.5, "tl.atomic_max(x + o, v)"),
     F("tl.float8e4b8", 0.5, "tl.store(x + o, v.to(tl.float8e4b8).to(tl.float32))"),
     F("tl.atomic_cas", 0.5, "while tl.atomic_cas(i, 0, 1) == 1:\n    pass"),
-    F("tl.math.pow", 0.4, "tl.store(x + o, tl.math.pow(v, v))", lacks="a name of Triton 2"),
+    F("tl.math.pow", 0.4, "tl.store(x + o, tl.math.pow(v, v))"),
     F("tl.softmax", 0.4, "tl.store(x + at, tl.softmax(t))"),
     F("tl.assume", 0.4, "tl.assume(n > 0)"),
     F("tl._log2", 0.3, "tl.static_assert(tl.standard._log2(16) == 4)"),
@@ -248,7 +247,7 @@ FEATURES = [
     F("tl.xor_sum", 0.2, "tl.store(i, tl.xor_sum(k, 0))"),
     F("tl.tensor", 0.2, "tl.static_assert(isinstance(v, tl.tensor))"),
     F("tl.ravel", 0.2, "tl.store(x + tl.arange(0, B * B), tl.ravel(t))"),
-    F("tl.math.log1p", 0.2, "tl.store(x + o, tl.math.log1p(v))", lacks=LIBDEVICE),
+    F("tl.math.log1p", 0.2, "tl.store(x + o, tl.math.log1p(v))"),
     F("tl.math.exp", 0.2, "tl.store(x + o, tl.math.exp(v))"),
     F("tl.swizzle2d", 0.2, "u, w = tl.swizzle2d(n, n, 8, 8, 2)\ntl.store(i, u + w)"),
     F("tl.fdiv", 0.2, "tl.store(x + o, tl.fdiv(v, f))"),
@@ -261,11 +260,11 @@ FEATURES = [
     F("libdevice.tanh", 0.8, "tl.store(x + o, tl.extra.cuda.libdevice.tanh(v))"),
     F("libdevice.exp", 0.6, "tl.store(x + o, tl.extra.cuda.libdevice.exp(v))"),
     F("libdevice.erf", 0.4, "tl.store(x + o, tl.extra.cuda.libdevice.erf(v))"),
-    F("libdevice.pow", 0.3, "tl.store(x + o, tl.extra.cuda.libdevice.pow(v, v))", lacks=LIBDEVICE),
+    F("libdevice.pow", 0.3, "tl.store(x + o, tl.extra.cuda.libdevice.pow(v, v))"),
     F("libdevice.rsqrt", 0.3, "tl.store(x + o, tl.extra.cuda.libdevice.rsqrt(v))"),
-    F("libdevice.log1p", 0.3, "tl.store(x + o, tl.extra.cuda.libdevice.log1p(v))", lacks=LIBDEVICE),
-    F("libdevice.rint", 0.2, "tl.store(x + o, tl.extra.cuda.libdevice.rint(v))", lacks=LIBDEVICE),
-    F("libdevice.round", 0.2, "tl.store(x + o, tl.extra.cuda.libdevice.round(v))", lacks=LIBDEVICE),
+    F("libdevice.log1p", 0.3, "tl.store(x + o, tl.extra.cuda.libdevice.log1p(v))"),
+    F("libdevice.rint", 0.2, "tl.store(x + o, tl.extra.cuda.libdevice.rint(v))"),
+    F("libdevice.round", 0.2, "tl.store(x + o, tl.extra.cuda.libdevice.round(v))"),
     F("triton.next_power_of_2", 0.5, "P: tl.constexpr = triton.next_power_of_2(B - 3)\ntl.store(x + tl.arange(0, P), 1.0)"),
     F("triton.cdiv", 0.3, "tl.store(i, triton.cdiv(B, 3))"),
     F("range", 46.0, "for j in range(B):\n    tl.store(i + j, j)"),
@@ -321,7 +320,7 @@ FEATURES = [
     F("tl.reduce(axis=)", 0.3, "tl.store(x + o, tl.reduce(t, axis=1, combine_fn=combine))", before=COMBINE),
     F("tl.sort(descending=)", 0.3, "tl.store(x + o, tl.sort(v, descending=True))"),
     F("tl.maximum(propagate_nan=)", 0.3, "tl.store(x + o, tl.maximum(v, 0.0, propagate_nan=tl.PropagateNan.NONE))"),
-    F("tl.dot(trans_b=)", 0.3, "tl.store(x + at, tl.dot(a, a, trans_b=True))", lacks="a keyword of Triton 2"),
+    F("tl.dot(trans_b=)", 0.3, "tl.store(x + at, tl.dot(a, a, trans_b=True))"),
     F("tl.cast(bitcast=)", 0.3, "tl.store(i + o, tl.cast(v, tl.int32, bitcast=True))"),
     F("tl.atomic_add(scope=)", 0.2, "tl.atomic_add(x, f, sem='acq_rel', scope='gpu')"),
     F("tl.reshape(can_reorder=)", 0.2, "tl.store(x + o, tl.reshape(v, (B,), can_reorder=True))"),

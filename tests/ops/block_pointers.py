@@ -480,7 +480,6 @@ def test_refusals(body, id, message):
     refused(body, id, message, p="int32", n="scalar int32", pointers="p")
 
 
-@pytest.mark.xfail(strict=True, reason="a result of `advance` may be ignored")
 def test_a_result_that_is_ignored():
     """Nothing moves in place, which is an error that older kernels had to be told of."""
     refused(B + "tl.advance(b, (1, 0))\ntl.load(b)", None, "", p="int32[8, 8]", pointers="p")

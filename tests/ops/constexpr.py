@@ -103,7 +103,9 @@ def test_reassigning_a_constexpr_makes_a_run_time_value():
 
 
 def test_the_value_of_a_run_time_variable_cannot_become_constexpr():
-    refused("N: tl.constexpr = n", "not-constexpr", n=7)
+    # A name declared so may bear one, which still is no extent.
+    compiles("N: tl.constexpr = n", "x = N + 1", n=7)
+    refused("N: tl.constexpr = n\ntl.arange(0, N)", "not-constexpr", n=7)
     refused("tl.constexpr(n)", "not-constexpr", n=7)
     compiles("N: tl.constexpr = n", "x = tl.arange(0, N)", n=1)
 

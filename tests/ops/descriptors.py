@@ -514,12 +514,6 @@ def test_host_descriptors_of_every_type(name):
     passed_through(x, x, name)
 
 
-REINTERPRET = pytest.mark.xfail(
-    strict=True, reason="`triton.reinterpret` of an array of NumPy is no tensor"
-)
-
-
-@REINTERPRET
 @pytest.mark.parametrize("name", [name for name in ALL if name not in ON_HOST])
 def test_host_descriptors_of_types_that_numpy_lacks(name):
     x = room((3, NARROWEST[name]), TYPES[name].storage)
@@ -527,7 +521,6 @@ def test_host_descriptors_of_types_that_numpy_lacks(name):
     passed_through(triton.reinterpret(x, getattr(triton.language, name)), x, name)
 
 
-@REINTERPRET
 @pytest.mark.parametrize("name", ["bfloat16", "float8e5", "int16", "uint32"])
 def test_reinterpreted_arrays(name):
     """Plain pointers have the same way to the types that NumPy lacks."""
@@ -712,11 +705,6 @@ def test_values_of_another_shape_than_the_block(what):
         s="scalar int32",
         pointers="p",
     )
-
-
-@pytest.mark.xfail(strict=True, reason="a literal is broadcast")
-def test_a_literal_is_no_block():
-    refused(D + "d.store([0, 0], 5)", None, p="int32[8, 8]", pointers="p")
 
 
 def test_pointers_to_const():

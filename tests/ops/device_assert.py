@@ -182,7 +182,6 @@ def test_debug_mode_by_the_environment(monkeypatch):
         kernel[(1,)](5)
 
 
-@pytest.mark.xfail(strict=True, reason="refused while compiling")
 @pytest.mark.parametrize("condition", ["False", "BLOCK > 8", "x.shape[0] == 3"])
 def test_assert_of_a_constexpr_has_no_effect_without_debug(condition):
     body = f"BLOCK: tl.constexpr = 4\nassert {condition}, 'never'"
@@ -321,7 +320,6 @@ def test_overflow_by_functions_and_switches(op):
     fails(f"r = x\nr {op}= {y}", x)
 
 
-@pytest.mark.xfail(strict=True, reason="`sanitize_overflow` of the functions is not looked at")
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("argument", ["False", "sanitize_overflow=False"])
 def test_overflow_switched_off_in_a_call(argument, op):

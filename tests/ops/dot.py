@@ -262,11 +262,28 @@ def test_shapes_that_are_refused(a, b, id):
         ("float16", "acc=tl.zeros((16, 16), tl.bfloat16)"), ("float16", "acc=tl.zeros((16, 32), tl.float32)"),
         ("float16", "acc=tl.zeros((16, 16), tl.float16), out_dtype=tl.float32"),
         ("float32", "acc=tl.zeros((16, 16), tl.float16)"), ("int8", "acc=tl.zeros((16, 16), tl.float32)"),
-        ("int8", "out_dtype=tl.int8"), ("float16", "acc=0.0"),
+        ("float16", "acc=0.0"),
     ],
 )  # fmt: skip
 def test_results_that_are_refused(name, arguments):
     refused(f"tl.dot(a, b, {arguments})", None, a=f"{name}[16, 32]", b=f"{name}[32, 16]")
+
+
+def test_products_of_int8_are_int32_whatever_is_asked_for():
+    compiles(
+        "r = tl.dot(a, b, out_dtype=tl.int8)",
+        "tl.static_assert(r.dtype == tl.int32)",
+        a="int8[16, 32]",
+        b="int8[32, 16]",
+    )
+
+
+def test_transposed_operands():
+    rng = np.random.default_rng(8)
+    a = rng.integers(-9, 9, (32, 16)).astype(np.float32)
+    b = rng.integers(-9, 9, (16, 32)).astype(np.float32)
+    got = value("tl.dot(a, b, trans_a=True, trans_b=True)", "float32", (16, 16), {"a": a, "b": b})
+    same(got, a.T @ b.T)
 
 
 @pytest.mark.parametrize(

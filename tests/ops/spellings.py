@@ -139,9 +139,6 @@ def test_the_same_objects_everywhere(name):
 # ---- what `tl.math` and `tl.libdevice` once had ---------------------------------------------------
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the Python package has neither, so only kernels in bare files see them"
-)
 @pytest.mark.parametrize(
     "call", ["tl.math.max(x, y)", "tl.math.min(x, y)", "tl.math.max(x=x, y=y)"]
 )

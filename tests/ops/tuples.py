@@ -221,7 +221,6 @@ def test_what_is_refused(body, id, message):
     refused(body, id, message, x="int32", n="scalar int32")
 
 
-@pytest.mark.xfail(strict=True, reason="the tuple is called undefined after the branch")
 @pytest.mark.parametrize("changed", ["(x, x)", "(x, 1.5)", "(x,)", "(x, (1, 2))"])
 def test_branches_that_change_an_element_s_type(changed):
     body = f"t = (x, 1)\nif n > 1:\n    t = {changed}\ny = t[0]"

@@ -205,7 +205,7 @@ pub fn binary(f: BinaryFn, ty: Scalar, wide: bool) -> Option<Loop> {
 }
 
 pub fn ternary(f: TernaryFn, ty: Scalar, wide: bool) -> Option<Loop> {
-    f.dispatch(ty.compute_type(), pick(wide))
+    f.computed(ty).dispatch(ty.compute_type(), pick(wide))
 }
 
 /// Gives lanes of `i1`.

@@ -41,6 +41,9 @@ pub fn tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
     if obj.is_instance_of::<PyType>() {
         return Ok(None);
     }
+    if obj.is_instance(wrapper_class(py)?)? {
+        return reinterpreted(obj).map(Some);
+    }
     if let Some(data_ptr) = obj.getattr_opt(intern!(py, "data_ptr"))? {
         return torch_like(obj, &data_ptr).map(Some);
     }
@@ -54,6 +57,36 @@ pub fn tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
         );
     }
     Ok(None)
+}
+
+fn wrapper_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "naiad.runtime.jit", "TensorWrapper")
+}
+
+/// What `triton.reinterpret` made: the memory of one tensor with the element type of another.
+fn reinterpreted(obj: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
+    let py = obj.py();
+    let Some(mut base) = tensor(&obj.getattr(intern!(py, "base"))?)? else {
+        return unfit(
+            "reinterprets something that is no tensor",
+            "reinterpret a tensor or an array",
+        );
+    };
+    let elem = elem_of(&obj.getattr(intern!(py, "dtype"))?)?;
+    if elem.size() != base.elem.size() {
+        let why = format!(
+            "reinterprets {} as {}, which differ in size",
+            base.elem.triton_name(),
+            elem.triton_name()
+        );
+        return unfit(why, "take a dtype of the same width");
+    }
+    base.elem = elem;
+    if let Some(view) = &mut base.view {
+        view.elem = elem;
+    }
+    Ok(base)
 }
 
 fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {

@@ -42,6 +42,10 @@ pub fn device_print(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         Some(o) => l.const_bool(Some(&o.clone()), false)?,
         None => false,
     };
+    if let Some(word) = words.iter().find(|w| w.contains(char::is_control)) {
+        let message = format!("{word:?} holds a control character, which would break the lines");
+        return Err(l.error(Id::BadArgument, message, a.range, ""));
+    }
     words.retain(|w| !w.is_empty());
     l.b.ops(TileOp::Print { prefix: Text(words.join(" ").into()), args, hex })?;
     Ok(Val::NONE)

@@ -5,11 +5,18 @@ use crate::source::Result;
 use crate::value::Val;
 use naiad_diag::Id;
 use naiad_ir::Scalar;
-use naiad_ir::tile::{Precision, TileOp};
+use naiad_ir::tile::{Axes, Precision, TileOp};
 
 pub fn dot(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (xo, yo) = (a.need(0).clone(), a.need(1).clone());
-    let ((x, sx), (y, sy)) = (l.number_tile(&xo)?, l.number_tile(&yo)?);
+    let ((mut x, sx), (mut y, sy)) = (l.number_tile(&xo)?, l.number_tile(&yo)?);
+    // Keywords of Triton 1, in kernels that never dropped them.
+    for (operand, i) in [(&mut x, 7), (&mut y, 8)] {
+        if l.const_bool(a.opt(i), false)? && l.ty(*operand).shape.rank() == 2 {
+            let order = Axes::from_slice(&[1, 0]);
+            *operand = l.b.op(TileOp::Permute { src: *operand, order })?;
+        }
+    }
     operand_types(l, a, sx, sy)?;
     let (shx, shy) = (l.ty(x).shape, l.ty(y).shape);
     let rank = shx.rank();

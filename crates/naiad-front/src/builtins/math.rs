@@ -148,7 +148,11 @@ pub fn fma(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 }
 
 fn operator(l: &mut Lower<'_>, a: &Args, op: Operator) -> Result<Val> {
-    l.binary(op, a.need(0).clone(), a.need(1).clone(), a.range)
+    let watched = l.options.sanitize_overflow;
+    l.options.sanitize_overflow &= l.const_bool(a.opt(2), true)?;
+    let result = l.binary(op, a.need(0).clone(), a.need(1).clone(), a.range);
+    l.options.sanitize_overflow = watched;
+    result
 }
 
 pub fn add(l: &mut Lower<'_>, a: &Args) -> Result<Val> {

@@ -152,60 +152,64 @@ def swapped_last(x):
 
 
 @triton.jit
-def dot_operand(x, format: tl.constexpr, compute: tl.constexpr, along_last: tl.constexpr):
-    """An operand of `dot_scaled` as plain numbers; `along_last` says where e2m1 is packed."""
+def numbers(x, format: tl.constexpr, along_last: tl.constexpr):
+    """An operand of `dot_scaled` as float32; `along_last` says where e2m1 is packed."""
+    tl.static_assert(
+        len(x.shape) == 2 or len(x.shape) == 3, "dot_scaled multiplies tiles of two or three axes"
+    )
     if format == "e2m1":
+        tl.static_assert(x.dtype == tl.uint8, "an e2m1 operand is uint8, two numbers in a byte")
         if along_last:
-            return unpacked_last(x).to(compute)
+            return unpacked_last(x).to(tl.float32)
         else:
-            return swapped_last(unpacked_last(swapped_last(x))).to(compute)
-    elif format == "e4m3":
-        if x.dtype == tl.uint8:
-            return x.to(tl.float8e4nv, bitcast=True).to(compute)
-        else:
-            return x.to(compute)
-    elif format == "e5m2":
-        if x.dtype == tl.uint8:
-            return x.to(tl.float8e5, bitcast=True).to(compute)
-        else:
-            return x.to(compute)
-    elif format == "bf16":
-        if x.dtype == tl.uint16:
-            return x.to(tl.bfloat16, bitcast=True).to(compute)
-        else:
-            return x.to(compute)
+            return swapped_last(unpacked_last(swapped_last(x))).to(tl.float32)
     else:
+        if format == "e4m3":
+            image: tl.constexpr = tl.uint8
+            number: tl.constexpr = tl.float8e4nv
+        elif format == "e5m2":
+            image: tl.constexpr = tl.uint8
+            number: tl.constexpr = tl.float8e5
+        elif format == "bf16":
+            image: tl.constexpr = tl.uint16
+            number: tl.constexpr = tl.bfloat16
+        else:
+            tl.static_assert(
+                format == "fp16",
+                f"`{format}` is no format of dot_scaled: e2m1, e4m3, e5m2, bf16, fp16",
+            )
+            image: tl.constexpr = tl.uint16
+            number: tl.constexpr = tl.float16
         tl.static_assert(
-            format == "fp16", f"`{format}` is no format of dot_scaled: e2m1, e4m3, e5m2, bf16, fp16"
+            x.dtype == number or x.dtype == image,
+            f"an operand of the format {format} is of that type or of unsigned integers as wide",
         )
-        if x.dtype == tl.uint16:
-            return x.to(tl.float16, bitcast=True).to(compute)
-        else:
-            return x.to(compute)
+        return x.to(number, bitcast=True).to(tl.float32)
 
 
 @triton.jit
-def scale_factor(scale, compute: tl.constexpr):
-    """Scales as numbers: of uint8 the power of two with that biased exponent, 255 for NaN."""
+def scale_factor(scale):
+    """Scales as float32: of uint8 the power of two with that biased exponent, 255 for NaN."""
     if scale.dtype == tl.uint8:
-        bits = scale.to(tl.uint16) << 7
+        bits = scale.to(tl.uint32) << 23
         # 2**-127 is a subnormal number.
-        bits = tl.where(scale == 0, tl.full(scale.shape, 0x0040, tl.uint16), bits)
-        bits = tl.where(scale == 255, tl.full(scale.shape, 0x7FC0, tl.uint16), bits)
-        return bits.to(tl.bfloat16, bitcast=True).to(compute)
+        bits = tl.where(scale == 0, tl.full(scale.shape, 0x00400000, tl.uint32), bits)
+        bits = tl.where(scale == 255, tl.full(scale.shape, 0x7FC00000, tl.uint32), bits)
+        return bits.to(tl.float32, bitcast=True)
     else:
-        return scale.to(compute)
+        tl.static_assert(scale.dtype.is_fp8(), "a scale is uint8 or fp8")
+        return scale.to(tl.float32)
 
 
 @triton.jit
-def scaled(x, scale, compute: tl.constexpr):
+def scaled(x, scale):
     """The operand with its scales, each of which is for a run along the last axis."""
     group: tl.constexpr = x.shape[-1] // scale.shape[-1]
     tl.static_assert(
         scale.shape[-1] * (16 if scale.dtype.is_fp8() else 32) == x.shape[-1],
         "a scale is for 32 elements along K, or for 16 if it is fp8",
     )
-    factor = tl.expand_dims(scale_factor(scale, compute), -1)
+    factor = tl.expand_dims(scale_factor(scale), -1)
     factor = tl.broadcast_to(factor, scale.shape + (group,))
     return x * tl.reshape(factor, x.shape)
 
@@ -225,14 +229,19 @@ def dot_scaled(
     out_dtype: tl.constexpr = tl.float32,
 ):
     tl.static_assert(out_dtype == tl.float32, "dot_scaled gives float32")
+    tl.static_assert(
+        (lhs_k_pack or lhs_format == "e2m1") and (rhs_k_pack or rhs_format == "e2m1"),
+        "only e2m1 is packed, along K or across it",
+    )
+    # Scaled exactly, and then rounded to what is multiplied.
     compute: tl.constexpr = (
         tl.float16 if lhs_format == "fp16" or rhs_format == "fp16" else tl.bfloat16
     )
-    a = dot_operand(lhs, lhs_format, compute, lhs_k_pack)
+    a = numbers(lhs, lhs_format, lhs_k_pack)
     # K runs along the last axis of the left operand and along the one before it of the right.
-    b = dot_operand(rhs, rhs_format, compute, not rhs_k_pack)
+    b = numbers(rhs, rhs_format, not rhs_k_pack)
     if lhs_scale is not None:
-        a = scaled(a, lhs_scale, compute)
+        a = scaled(a, lhs_scale)
     if rhs_scale is not None:
-        b = swapped_last(scaled(swapped_last(b), rhs_scale, compute))
-    return tl.dot(a, b, acc, out_dtype=tl.float32)
+        b = swapped_last(scaled(swapped_last(b), rhs_scale))
+    return tl.dot(a.to(compute), b.to(compute), acc, out_dtype=tl.float32)

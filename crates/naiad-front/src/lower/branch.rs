@@ -291,7 +291,7 @@ impl Lower<'_> {
             let place = if changed(&a.env, &name) { x.place.clone() } else { y.place.clone() };
             if let Some(form) = self.join(&x.val, &y.val) {
                 out.push((name, form, place));
-            } else if self.runtime_type(&x.val).is_some() && self.runtime_type(&y.val).is_some() {
+            } else if self.is_run_time(&x.val) && self.is_run_time(&y.val) {
                 return Err(self.branch_mismatch(&name, &x, &y, before.get(&name)));
             } else {
                 let why = "its value after the `if` is not known at compile time";

@@ -74,6 +74,15 @@ impl Lower<'_> {
         }
     }
 
+    /// Whether the value, or a part of it, is or could be one of the running kernel.
+    pub(super) fn is_run_time(&self, val: &Val) -> bool {
+        match val {
+            Val::Tuple(t) => t.items.iter().any(|v| self.is_run_time(v)),
+            Val::Window(_) => true,
+            other => self.runtime_type(other).is_some(),
+        }
+    }
+
     pub(super) fn form(&self, val: &Val) -> Form {
         match val {
             Val::Tensor(v) => Form::Tensor(self.ty(*v)),

@@ -69,7 +69,10 @@ impl Lower<'_> {
             Stmt::AnnAssign(s) => self.ann_assign(s)?,
             Stmt::Expr(s) => {
                 if !matches!(&*s.value, Expr::StringLiteral(_) | Expr::EllipsisLiteral(_)) {
-                    self.eval(&s.value)?;
+                    let val = self.eval(&s.value)?;
+                    if let (Val::Window(_), Expr::Call(_)) = (&val, &*s.value) {
+                        return Err(self.unused_window(&val, s.range()));
+                    }
                 }
             }
             Stmt::Pass(_) => {}
@@ -223,7 +226,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An assertion on constexprs is decided now; one on values of the kernel is checked in debug mode.
+    /// As `tl.device_assert`: without effect but in debug mode. Then one on constexprs is decided now.
     fn assert(&mut self, s: &ast::StmtAssert) -> Result<()> {
         let test = self.eval(&s.test)?;
         let message = match &s.msg {
@@ -234,7 +237,8 @@ impl Lower<'_> {
             None => "".into(),
         };
         match &test {
-            Val::Tensor(_) if self.options.debug => {
+            _ if !self.options.debug => Ok(()),
+            Val::Tensor(_) => {
                 let text = self.place(s.test.range()).text().to_string();
                 let expr = crate::source::expression(&text);
                 let cond = Operand::new(test, s.test.range());
@@ -251,6 +255,16 @@ impl Lower<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Older kernels took `tl.advance` for something that moves a pointer in place.
+    fn unused_window(&mut self, val: &Val, range: TextRange) -> Box<naiad_diag::Diagnostic> {
+        let what = self.describe(val);
+        let message = format!("this makes {what}, which nothing uses");
+        let e = self.error(Id::BadCall, message, range, "the result is dropped");
+        Box::new(
+            (*e).help("nothing moves in place: assign it, as in `p = tl.advance(p, (0, BLOCK))`"),
+        )
     }
 
     fn unsupported_stmt(&mut self, stmt: &Stmt) -> Box<naiad_diag::Diagnostic> {

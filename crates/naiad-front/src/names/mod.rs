@@ -183,7 +183,7 @@ pub fn modules() -> Vec<(&'static str, Vec<&'static str>)> {
     };
     vec![
         ("", below("")),
-        ("math", MATH.to_vec()),
+        ("math", [MATH.to_vec(), below("math.")].concat()),
         ("extra.libdevice", below("libdevice.")),
         ("extra.cuda", below("extra.cuda.")),
         ("target_info", below("target_info.")),

@@ -109,7 +109,7 @@ pub(super) static TABLE: &[Entry] = &[
     // Linear algebra.
     name(
         "dot",
-        "input, other, acc=, input_precision=, allow_tf32=, max_num_imprecise_acc=, out_dtype=",
+        "input, other, acc=, input_precision=, allow_tf32=, max_num_imprecise_acc=, out_dtype=, trans_a=, trans_b=",
         dot::dot,
     ),
     library("dot_scaled"),

@@ -54,6 +54,37 @@ pub fn max_nan<B: FloatOps>(b: &mut B, x: B::F, y: B::F) -> B::F {
     or_nan(b, x, y, larger)
 }
 
+/// `x * y + z` where the product is exact, rounded to odd: of the two numbers around a sum that is
+/// none, the one with an odd significand. (Boldo and Melquiond, "Emulation of FMA and correctly
+/// rounded sums: proved algorithms using rounding to odd", 2008.) A sum with its error by Knuth's
+/// two-sum; where that lies on the other side of an even result, the result moves there.
+#[inline(always)]
+pub fn fma_odd<B: FloatOps>(b: &mut B, x: B::F, y: B::F, z: B::F) -> B::F {
+    let product = b.mul(x, y);
+    let sum = b.add(product, z);
+    let from_z = b.sub(sum, product);
+    let from_product = b.sub(sum, from_z);
+    let lost_z = b.sub(z, from_z);
+    let lost_product = b.sub(product, from_product);
+    let lost = b.add(lost_product, lost_z);
+
+    let (zero, one, none) = (b.constant(0.0), b.int(1), b.int(0));
+    let image = b.bits(sum);
+    let (up, down) = (b.lt(zero, lost), b.lt(lost, zero));
+    let (away, toward) = (b.int(1), b.int(-1));
+    let positive = b.le(zero, sum);
+    // The image of a negative number grows as the number falls.
+    let (if_up, if_down) =
+        (b.select_int(positive, away, toward), b.select_int(positive, toward, away));
+    let step = b.select_int(down, if_down, none);
+    let step = b.select_int(up, if_up, step);
+    let odd = b.and(image, one);
+    let is_odd = b.int_eq(odd, one);
+    let step = b.select_int(is_odd, none, step);
+    let moved = b.int_add(image, step);
+    b.with_bits(moved)
+}
+
 /// `min(max(x, low), high)`: a NaN `x` gives `low`, as on NVIDIA.
 #[inline(always)]
 pub fn clamp<B: FloatOps>(b: &mut B, x: B::F, low: B::F, high: B::F) -> B::F {

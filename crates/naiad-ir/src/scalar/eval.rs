@@ -108,7 +108,8 @@ impl BinaryFn {
 impl TernaryFn {
     /// The image of the result on three images, of any type that the function accepts.
     pub fn eval(self, ty: Scalar, x: u64, y: u64, z: u64) -> Option<u64> {
-        self.eval_wide(ty.compute_type(), [x, y, z].map(|x| widen(ty, x))).map(|r| narrow(ty, r))
+        let args = [x, y, z].map(|x| widen(ty, x));
+        self.computed(ty).eval_wide(ty.compute_type(), args).map(|r| narrow(ty, r))
     }
 }
 

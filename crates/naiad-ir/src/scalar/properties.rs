@@ -1,7 +1,7 @@
 //! What optimizers and reductions may assume of a function.
 
 use super::format::Format;
-use super::{BinaryFn, Predicate, Rounding, cast_bits};
+use super::{BinaryFn, Predicate, Rounding, TernaryFn, cast_bits};
 use crate::types::Scalar;
 
 impl BinaryFn {
@@ -102,6 +102,17 @@ impl BinaryFn {
             | BinaryFn::Nextafter
             | BinaryFn::Fdim
             | BinaryFn::Ldexp => None,
+        }
+    }
+}
+
+impl TernaryFn {
+    /// The function that is applied in the compute type of `ty` and then rounded to `ty`. A fused
+    /// operation would be rounded twice by that, so its place is taken by one that bears it.
+    pub const fn computed(self, ty: Scalar) -> TernaryFn {
+        match self {
+            TernaryFn::Fma if ty.is_float() && ty.bits() < 32 => TernaryFn::FmaOdd,
+            f => f,
         }
     }
 }

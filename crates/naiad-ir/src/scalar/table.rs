@@ -276,6 +276,9 @@ scalar_functions! {
     TernaryFn: TernaryVisitor, (x, y, z): (T, T, T) => T, (B::F, B::F, B::F) => B::F {
         /// `x * y + z` with one rounding.
         Fma = "fma", float FloatOps::mul_add;
+        /// `x * y + z` where the product is exact, rounded to odd: what `fma` on a narrow float is
+        /// computed by, since rounding an odd result to few bits rounds the exact sum once.
+        FmaOdd = "fma_odd", float math::fma_odd;
         /// `min(max(x, y), z)`; a NaN `x` gives `y`.
         Clamp = "clamp", int IntLane::clamp, float math::clamp;
     }
