@@ -97,8 +97,9 @@ fn corners_of_one_argument() {
 fn corners_of_two_arguments() {
     use BinaryFn as F;
     use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
+    type Points<'a> = &'a [(f64, f64, f64)];
     #[rustfmt::skip]
-    let cases: &[(BinaryFn, &[(f64, f64, f64)])] = &[
+    let cases: &[(BinaryFn, Points<'_>)] = &[
         (F::Pow, &[(NAN, 0.0, 1.0), (1.0, NAN, 1.0), (-1.0, INF, 1.0), (-1.0, -INF, 1.0), (2.0, 3.0, 8.0),
             (-2.0, 3.0, -8.0), (-2.0, 2.0, 4.0), (-2.0, 0.5, NAN), (0.0, -1.0, INF), (-0.0, -1.0, -INF),
             (-0.0, -2.0, INF), (-0.0, 3.0, -0.0), (-0.0, 2.0, 0.0), (0.0, -INF, INF), (0.5, -INF, INF),

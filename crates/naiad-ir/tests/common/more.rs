@@ -131,8 +131,8 @@ impl Vector<'_> {
     pub fn error(&self) -> f64 {
         let bits: Vec<u64> = self.arguments.iter().map(|x| x.to_bits()).collect();
         let image = match bits.as_slice() {
-            &[x] => UnaryFn::from_name(self.name).and_then(|f| f.eval(Scalar::F64, x)),
-            &[x, y] => BinaryFn::from_name(self.name).and_then(|f| f.eval(Scalar::F64, x, y)),
+            [x] => UnaryFn::from_name(self.name).and_then(|f| f.eval(Scalar::F64, *x)),
+            [x, y] => BinaryFn::from_name(self.name).and_then(|f| f.eval(Scalar::F64, *x, *y)),
             _ => None,
         };
         let got = f64::from_bits(image.expect("a function of the table"));
@@ -161,9 +161,11 @@ pub fn error_f32(exact: f64, got: f32) -> f64 {
     error((exact, 0.0).into(), f64::from(exact as f32), f64::from(got), 23, -126)
 }
 
-/// Functions of two arguments in fp32, what they are measured against, and the stated bound.
+/// A function of two arguments in fp32, what it is measured against, and the stated bound.
+pub type Pair = (BinaryFn, fn(f64, f64) -> f64, f64);
+
 #[rustfmt::skip]
-pub const PAIRS: &[(BinaryFn, fn(f64, f64) -> f64, f64)] = &[
+pub const PAIRS: &[Pair] = &[
     (BinaryFn::Pow, f64::powf, 1.0),
     (BinaryFn::Atan2, f64::atan2, 2.0),
     (BinaryFn::Hypot, f64::hypot, 1.0),
