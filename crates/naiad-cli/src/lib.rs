@@ -25,11 +25,13 @@ pub trait ScriptRunner {
 }
 
 /// How the kernels of a script run.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
     pub device: DeviceChoice,
     /// Every access is judged by the view of its tensor.
     pub check: bool,
+    /// The GPU that `cuda` stands for where there is none.
+    pub gpu: Option<String>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -42,9 +44,10 @@ pub enum DeviceChoice {
 
 impl RunOptions {
     /// The command line that means these options.
-    pub fn to_args(self) -> Vec<String> {
+    pub fn to_args(&self) -> Vec<String> {
         let mut args = vec!["--device".to_string(), self.device.name().to_string()];
         args.extend(self.check.then(|| "--check".to_string()));
+        args.extend(self.gpu.iter().flat_map(|gpu| ["--gpu".to_string(), gpu.clone()]));
         args
     }
 }
@@ -83,6 +86,9 @@ struct Run {
     /// Judge every access by the view of its tensor.
     #[arg(long)]
     check: bool,
+    /// The GPU that torch's `cuda` stands for where there is none: h100, a100, h200, b200, l4, rtx4090.
+    #[arg(long, value_name = "NAME")]
+    gpu: Option<String>,
     /// The script, and what it finds in `sys.argv`: from the script on, nothing is an option of ours.
     #[arg(
         required = true,
@@ -112,7 +118,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, runner: &dyn ScriptRunner)
     };
     match cli.command {
         Command::Run(run) => {
-            let options = RunOptions { device: run.device, check: run.check };
+            let options = RunOptions { device: run.device, check: run.check, gpu: run.gpu };
             let (script, args) =
                 run.command.split_first().expect("clap requires at least one word");
             runner.run(script, args, &options)

@@ -9,7 +9,7 @@ struct Recorder(RefCell<Vec<(String, Vec<String>, RunOptions)>>);
 
 impl ScriptRunner for Recorder {
     fn run(&self, script: &str, args: &[String], options: &RunOptions) -> i32 {
-        self.0.borrow_mut().push((script.to_string(), args.to_vec(), *options));
+        self.0.borrow_mut().push((script.to_string(), args.to_vec(), options.clone()));
         7
     }
 }
@@ -23,7 +23,7 @@ fn run(line: &str) -> (i32, Vec<(String, Vec<String>, RunOptions)>) {
 
 #[test]
 fn run_hands_over_everything_after_the_script() {
-    let options = RunOptions { device: DeviceChoice::Cpu, check: true };
+    let options = RunOptions { device: DeviceChoice::Cpu, check: true, gpu: None };
     let (code, ran) = run("run --device cpu --check s.py --check -x --device cuda");
     let args = ["--check", "-x", "--device", "cuda"].map(String::from).to_vec();
     assert_eq!((code, ran), (7, vec![("s.py".to_string(), args, options)]));
@@ -31,7 +31,8 @@ fn run_hands_over_everything_after_the_script() {
 
 #[test]
 fn options_survive_a_process_boundary() {
-    for options in [RunOptions::default(), RunOptions { device: DeviceChoice::Cpu, check: true }] {
+    let gpu = Some("l4".to_string());
+    for options in [RunOptions::default(), RunOptions { device: DeviceChoice::Cpu, check: true, gpu }] {
         let line = format!("run {} s.py", options.to_args().join(" "));
         assert_eq!(run(&line).1[0].2, options);
     }

@@ -29,7 +29,7 @@ impl ScriptRunner for InProcess {
                 let module = py.import("naiad.__main__")?;
                 module
                     .getattr("run_script")?
-                    .call1((script, args.to_vec(), options.check))?
+                    .call1((script, args.to_vec(), options.check, options.gpu.as_deref()))?
                     .extract()
             };
             run().unwrap_or_else(|e| {

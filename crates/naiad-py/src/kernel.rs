@@ -59,12 +59,16 @@ type Arguments<'py> = naiad::Bound<PyBackedStr, Object<'py>>;
 impl PyKernel {
     /// `function` is the `JITFunction`; `annotations` are those whose meaning Python knows.
     #[new]
+    #[pyo3(signature = (
+        function, annotations, do_not_specialize, do_not_specialize_on_alignment, debug, cuda_capability=None
+    ))]
     fn new(
         function: &Object<'_>,
         annotations: Vec<Option<String>>,
         do_not_specialize: Vec<Object<'_>>,
         do_not_specialize_on_alignment: Vec<Object<'_>>,
         debug: bool,
+        cuda_capability: Option<(u32, u32)>,
     ) -> PyResult<PyKernel> {
         let options = KernelOptions {
             do_not_specialize: select("do_not_specialize", &do_not_specialize)?,
@@ -74,6 +78,7 @@ impl PyKernel {
             )?,
             annotations,
             debug,
+            cuda_capability,
         };
         let host = Arc::new(PyHost::new(function));
         let core = Kernel::new(host, PyHost::KERNEL, options);

@@ -24,6 +24,8 @@ pub struct KernelOptions {
     pub annotations: Vec<Option<String>>,
     /// Launches check assertions and integer overflow unless they say otherwise.
     pub debug: bool,
+    /// Compute capability of the NVIDIA GPU that `tl.target_info` speaks of, if of any.
+    pub cuda_capability: Option<(u32, u32)>,
 }
 
 /// A parameter, by name or by position.
@@ -85,9 +87,15 @@ impl<H: LiveHost> Kernel<H> {
         &self.host
     }
 
+    /// What launches have without options of their own.
+    fn config(&self) -> LaunchConfig {
+        let KernelOptions { debug, cuda_capability, .. } = self.options;
+        LaunchConfig { debug, cuda_capability, ..LaunchConfig::default() }
+    }
+
     /// Compiles the kernel for a specialization written out, or finds it compiled.
     pub fn compile(&self, specs: &[ParamSpec]) -> Result<Arc<Compiled>> {
-        let config = LaunchConfig { debug: self.options.debug, ..LaunchConfig::default() };
+        let config = self.config();
         let options = config.compile_options();
         let made = self.make(&encode_specs(specs, &options), specs, &options)?;
         made.take_news();
@@ -109,7 +117,7 @@ impl<H: LiveHost> Kernel<H> {
         slots: impl IntoIterator<Item = Slot<Value>>,
         options: impl IntoIterator<Item = (K, HostValue)>,
     ) -> Result<Request> {
-        let mut config = LaunchConfig { debug: self.options.debug, ..LaunchConfig::default() };
+        let mut config = self.config();
         for (name, value) in options {
             config.set(name.as_ref(), &value)?;
         }

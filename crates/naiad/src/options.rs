@@ -58,6 +58,8 @@ pub struct LaunchConfig {
     pub debug: bool,
     /// In debug mode: whether overflow is checked.
     pub sanitize_overflow: bool,
+    /// Compute capability of the GPU that the kernel is told it runs on; no option of a launch.
+    pub cuda_capability: Option<(u32, u32)>,
 }
 
 impl Default for LaunchConfig {
@@ -71,6 +73,7 @@ impl Default for LaunchConfig {
             enable_fp_fusion: true,
             debug: false,
             sanitize_overflow: true,
+            cuda_capability: None,
         }
     }
 }
@@ -82,7 +85,7 @@ impl LaunchConfig {
             debug: self.debug,
             sanitize_overflow: self.sanitize_overflow,
             num_warps: self.num_warps,
-            cuda_capability: None,
+            cuda_capability: self.cuda_capability,
         }
     }
 
