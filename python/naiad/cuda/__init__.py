@@ -1,0 +1,113 @@
+"""``device="cuda"`` served by the CPU, so that unmodified scripts for GPUs run without one.
+
+``install`` waits for torch; once it is imported, and has no GPU, torch is patched: tensors "on cuda"
+are CPU tensors whose memory is marked (`tensors`), and ``torch.cuda`` speaks of a GPU out of a table
+(`gpus`, `api`). Where there is a GPU, or no torch, nothing is touched.
+
+Why it is done by patching attributes, of what was tried on torch 2.15:
+
+- A global ``TorchFunctionMode`` would see every call and know every result's device. It costs about
+  2 us for each operator of every script, it is per thread, and it is off in whatever a torch function
+  calls: ``device="cuda"`` in a ``backward`` that ``loss.backward()`` runs goes past it.
+- Tensor subclasses, and a device with the dispatch key PrivateUse1, cost 10 us and more for each
+  operator, and their memory cannot be passed to a kernel as an address.
+- Attributes of ``torch`` and ``torch.Tensor`` cost nothing where they are not called, hold in all
+  threads and forked workers, and leave tensors what they are, so that copying, pickling, printing and
+  optimizers need no care. A patched factory or move costs under 2 us more. What is lost is the device
+  of a result that C++ made; see `tensors` for what is assumed of it.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+from . import gpus
+
+__all__ = ["gpu", "install"]
+
+_installed = None
+
+
+def gpu():
+    """The GPU that is impersonated; None where none is."""
+    return _installed
+
+
+def install(name=None, tell=True):
+    """Serves cuda by the CPU from here on, as the GPU of this name: see `gpus`.
+
+    The first use is told on stderr, unless not to be told.
+    """
+    chosen = gpus.chosen(name)
+    if "torch" in sys.modules:
+        _patch(chosen, tell)
+    else:
+        finder = next((f for f in sys.meta_path if isinstance(f, _AfterTorch)), None)
+        if finder is None:
+            finder = _AfterTorch()
+            sys.meta_path.insert(0, finder)
+        finder.gpu, finder.tell = chosen, tell
+
+
+class _AfterTorch(importlib.abc.MetaPathFinder):
+    """Finds torch where it is, and patches it once it is imported."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec("torch")
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module):
+                execute(module)
+                _patch(self.gpu, self.tell)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _has_gpu(torch):
+    """Asked without a context on the device, which a process that forks must not have."""
+    variable = "PYTORCH_NVML_BASED_CUDA_CHECK"
+    before = os.environ.get(variable)
+    os.environ[variable] = "1"
+    try:
+        return torch.cuda.is_available()
+    finally:
+        if before is None:
+            del os.environ[variable]
+        else:
+            os.environ[variable] = before
+
+
+def _patch(chosen, tell):
+    global _installed
+    import torch
+
+    if _installed is not None:
+        if chosen is not _installed:
+            raise RuntimeError(f"`cuda` is {_installed.name} already in this process, and cannot become {chosen.name}")
+        return
+    if _has_gpu(torch):
+        return
+    from . import api, tensors
+
+    _installed = chosen
+    # Code that was compiled for cuda would not be for the tensors that come.
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+    tensors.patch()
+    api.patch(chosen)
+    if tell:
+        tensors._State.on_first_use = staticmethod(_tell)
+
+
+def _tell():
+    print(
+        f"naiad: `cuda` is served by this machine's CPU, as one {_installed.name} "
+        f"(`--gpu NAME` or {gpus.VARIABLE} names another)",
+        file=sys.stderr,
+    )
