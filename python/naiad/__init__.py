@@ -38,7 +38,7 @@ from .runtime import (
     reinterpret,
     set_allocator,
 )
-from . import alias, compiler, errors, knobs, language, runtime, testing, tools
+from . import alias, compiler, cuda, errors, knobs, language, runtime, testing, tools
 
 __version__ = _naiad.__version__
 
@@ -69,6 +69,7 @@ __all__ = [
     "cdiv",
     "compiler",
     "constexpr_function",
+    "cuda",
     "errors",
     "heuristics",
     "jit",

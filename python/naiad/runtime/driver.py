@@ -1,7 +1,12 @@
-"""The device, as host code asks for it: ``triton.runtime.driver.active``."""
+"""The device, as host code asks for it: ``triton.runtime.driver.active``.
+
+It is this machine's CPU, or the GPU that the CPU impersonates for torch: see `naiad.cuda`.
+"""
 
 import os
 from collections import namedtuple
+
+from .. import cuda
 
 GPUTarget = namedtuple("GPUTarget", "backend arch warp_size")
 
@@ -10,14 +15,25 @@ class _Utils:
     @staticmethod
     def get_device_properties(device=0):
         """Figures that kernels size themselves by; a core stands for a multiprocessor."""
+        gpu = cuda.gpu()
+        if gpu is None:
+            return {
+                "max_shared_mem": 228 * 1024,
+                "max_num_regs": 65536,
+                "multiprocessor_count": os.cpu_count() or 1,
+                "warpSize": 32,
+                "sm_clock_rate": 1_000_000,
+                "mem_clock_rate": 1_000_000,
+                "mem_bus_width": 64,
+            }
         return {
-            "max_shared_mem": 228 * 1024,
-            "max_num_regs": 65536,
-            "multiprocessor_count": os.cpu_count() or 1,
-            "warpSize": 32,
-            "sm_clock_rate": 1_000_000,
-            "mem_clock_rate": 1_000_000,
-            "mem_bus_width": 64,
+            "max_shared_mem": gpu.shared_memory_per_block_optin,
+            "max_num_regs": gpu.regs_per_multiprocessor,
+            "multiprocessor_count": gpu.multi_processor_count,
+            "warpSize": gpu.warp_size,
+            "sm_clock_rate": gpu.clock_rate,
+            "mem_clock_rate": gpu.memory_clock_rate,
+            "mem_bus_width": gpu.memory_bus_width,
         }
 
 
@@ -26,17 +42,48 @@ class CpuDriver:
 
     @staticmethod
     def get_current_target():
-        return GPUTarget("cpu", "native", 32)
+        gpu = cuda.gpu()
+        return GPUTarget("cpu", "native", 32) if gpu is None else GPUTarget("cuda", gpu.arch, gpu.warp_size)
 
     @staticmethod
     def get_current_device():
         return 0
 
     @staticmethod
+    def set_current_device(device):
+        pass
+
+    @staticmethod
+    def get_current_stream(device=0):
+        return 0
+
+    @staticmethod
+    def get_device_capability(device=0):
+        gpu = cuda.gpu()
+        return (0, 0) if gpu is None else gpu.capability
+
+    @staticmethod
     def get_active_torch_device():
         import torch
 
-        return torch.device("cpu")
+        return torch.device("cpu") if cuda.gpu() is None else torch.device("cuda", 0)
+
+    @staticmethod
+    def get_device_interface():
+        import torch
+
+        return torch.cpu if cuda.gpu() is None else torch.cuda
+
+    @staticmethod
+    def get_empty_cache_for_benchmark():
+        """Memory to overwrite so that the caches hold nothing else."""
+        import torch
+
+        return torch.empty(64 << 20, dtype=torch.int8)
+
+    @staticmethod
+    def clear_cache(cache):
+        cache.zero_()
 
     @staticmethod
     def get_benchmarker():
@@ -49,4 +96,15 @@ class CpuDriver:
         return True
 
 
-active = CpuDriver()
+active = default = CpuDriver()
+
+
+def set_active(driver):
+    """Lets host code ask another object about the device. Launches are this machine's as before."""
+    global active
+    active = driver
+
+
+def reset_active():
+    global active
+    active = default

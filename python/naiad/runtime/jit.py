@@ -4,7 +4,7 @@ import functools
 import inspect
 import threading
 
-from .. import _naiad, knobs
+from .. import _naiad, cuda, knobs
 from . import source
 
 _runtime = knobs.runtime
@@ -172,12 +172,16 @@ class JITFunction(KernelInterface):
 
 
 def _make_kernel(function):
+    gpu = cuda.gpu()
+    # What `tl.target_info` says in kernels is what `triton.runtime.driver` says on the host.
+    told = {} if gpu is None else {"cuda_capability": gpu.capability}
     return _naiad.Kernel(
         function,
         source.annotations(function),
         function.do_not_specialize,
         function.do_not_specialize_on_alignment,
         bool(function.debug),
+        **told,
     )
 
 
