@@ -24,10 +24,27 @@ def install():
     sys.meta_path.insert(0, _Finder())
 
 
+# Parts of Triton that Naiad will not have, and what to do instead.
+_REFUSED = {
+    "triton.experimental": (
+        "Gluon is not part of Naiad: its kernels spell out the layouts and pipelines of one GPU. Run kernels "
+        "written in `triton.language`, and guard this import by `except ImportError` where both are kept"
+    ),
+    "triton.profiler": (
+        "Proton is not part of Naiad: there is no GPU whose counters it could read. Time launches by "
+        "`triton.testing.do_bench`, or count them by `pytest --naiad --naiad-stats`, and guard this import by "
+        "`except ImportError`"
+    ),
+}
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         if fullname == "triton":
             return importlib.machinery.ModuleSpec(fullname, _Top(), is_package=True)
+        for refused, why in _REFUSED.items():
+            if fullname == refused or fullname.startswith(refused + "."):
+                raise ModuleNotFoundError(f"{why} (importing `{fullname}`)", name=fullname)
         if fullname.startswith("triton."):
             ours = "naiad" + fullname[len("triton") :]
             if _exists(ours):
