@@ -7,7 +7,7 @@ import sys
 import traceback
 import types
 
-from . import _naiad, alias
+from . import _naiad, alias, cuda, spawn
 from .errors import TritonError
 
 
@@ -17,9 +17,15 @@ def main(argv=None):
     return _naiad.cli_main(["naiad", *argv])
 
 
-def run_script(script, args, check):
+def run_script(script, args, check, gpu=None):
     """Runs a script as Python would, with `triton` meaning Naiad. Called by the command."""
+    try:
+        cuda.install(gpu)
+    except ValueError as e:
+        print(f"error: {e}", file=sys.stderr)
+        return 2
     alias.install()
+    spawn.inherit(check, gpu)
     _naiad.configure(check, 0)
     try:
         with io.open_code(script) as file:
