@@ -291,7 +291,6 @@ def test_transposed_operands():
     [
         ("input_precision='ieee', allow_tf32=True", "give one of them"),
         ("input_precision='fp19'", "input precision"),
-        ("trans_b=True", ""),
     ],
 )
 def test_words_that_are_refused(arguments, message):

@@ -32,7 +32,9 @@ fn run_hands_over_everything_after_the_script() {
 #[test]
 fn options_survive_a_process_boundary() {
     let gpu = Some("l4".to_string());
-    for options in [RunOptions::default(), RunOptions { device: DeviceChoice::Cpu, check: true, gpu }] {
+    for options in
+        [RunOptions::default(), RunOptions { device: DeviceChoice::Cpu, check: true, gpu }]
+    {
         let line = format!("run {} s.py", options.to_args().join(" "));
         assert_eq!(run(&line).1[0].2, options);
     }
