@@ -77,3 +77,10 @@ def bounds_that_are_none(x, n):
 @triton.jit
 def axes_of_scalars(x, n):
     tl.static_assert(n[:, None].shape == (1,) and n[None, :].shape == (1,) and n[None, :, None].shape == (1, 1))
+
+
+# kernel(x: *fp32, n: i32)
+@triton.jit
+def extents_of_a_type(x, n):
+    a = tl.zeros((4, 8), tl.float32)
+    tl.static_assert(a.type.get_block_shapes() == (4, 8) and tl.full(a.type.get_block_shapes(), 0, tl.int8).shape[1] == 8)

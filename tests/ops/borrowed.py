@@ -23,6 +23,7 @@ COVERS = [
     "__or__",
     "__xor__",
     "get_int_dtype",
+    "dtype.get_block_shapes",
     "CONSTEXPR_0",
     "_constexpr_to_value",
     "_unwrap_if_constexpr",
@@ -65,6 +66,11 @@ def test_the_integer_type_of_a_width(bits):
             f"tl.static_assert(T == tl.{name})",
         )
     refused("tl.core.get_int_dtype(7, True)", "bad-argument")
+
+
+def test_the_extents_of_a_type():
+    body = "v = tl.zeros((4, 8), tl.float32)\nr = tl.full(v.type.get_block_shapes(), 7, tl.int32)"
+    assert np.array_equal(tiles(body, r=("int32", (4, 8))), np.full((4, 8), 7))
 
 
 def test_helpers_are_values_of_the_host_too():

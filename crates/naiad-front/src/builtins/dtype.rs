@@ -28,6 +28,12 @@ pub fn limit(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     }
 }
 
+/// The extents of a tile's type, `x.type.get_block_shapes()`.
+pub fn get_block_shapes(_: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    let Val::DType(ty) = a.need(0).val else { return Ok(Val::NONE) };
+    Ok(Val::tuple(ty.shape.dims().map(|d| Val::int(d as i128)).collect()))
+}
+
 /// `core.get_int_dtype(bitwidth, signed)`, which public sorting kernels borrow from Triton.
 pub fn get_int_dtype(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let bits = l.const_int(a.need(0), "the width of an integer type")?;

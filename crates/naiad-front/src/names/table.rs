@@ -259,6 +259,7 @@ pub(super) static TABLE: &[Entry] = &[
     of_dtype("dtype.is_ptr", dtype::predicate),
     of_dtype("dtype.is_block", dtype::predicate),
     of_dtype("dtype.is_const", dtype::predicate),
+    of_dtype("dtype.get_block_shapes", dtype::get_block_shapes),
     of_dtype("dtype.get_int_max_value", dtype::limit),
     of_dtype("dtype.get_int_min_value", dtype::limit),
     // Not there yet.
