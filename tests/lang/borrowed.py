@@ -84,3 +84,11 @@ def axes_of_scalars(x, n):
 def extents_of_a_type(x, n):
     a = tl.zeros((4, 8), tl.float32)
     tl.static_assert(a.type.get_block_shapes() == (4, 8) and tl.full(a.type.get_block_shapes(), 0, tl.int8).shape[1] == 8)
+
+
+# kernel(x: *fp32, n: i32)
+@triton.jit
+def rounding_to_the_same_type(x, n):
+    v = tl.load(x)
+    tl.store(x, v.to(dtype=x.dtype.element_ty, fp_downcast_rounding="rtne"))
+    v.to(tl.float64, fp_downcast_rounding="rtne")  # error: [bad-argument] a rounding mode is for narrowing floats, not for float32 to float64

@@ -199,7 +199,7 @@ def test_fp8_and_integers_do_not_meet(fp8, integer):
     [
         ('x.to(tl.float16, fp_downcast_rounding="rtu")', "float32", "rounding mode"),
         ('x.to(tl.float32, fp_downcast_rounding="rtz")', "float16", "rounding mode"),
-        ('x.to(tl.float32, fp_downcast_rounding="rtne")', "float32", "rounding mode"),
+        ('x.to(tl.float64, fp_downcast_rounding="rtne")', "float32", "rounding mode"),
         ('x.to(tl.int32, fp_downcast_rounding="rtz")', "float32", "rounding mode"),
         ('x.to(tl.float16, fp_downcast_rounding="rtz")', "int32", "rounding mode"),
     ],

@@ -156,6 +156,10 @@ fn cast_numbers(
     to: Scalar,
     rounding: Option<Rounding>,
 ) -> Result<Val> {
+    // Before the rounding mode is judged: a kernel that is written for several types gives one for all.
+    if from == to {
+        return Ok(Val::Tensor(src));
+    }
     if rounding.is_some() && !(from.is_float() && to.is_float() && to.bits() < from.bits()) {
         let message = format!(
             "a rounding mode is for narrowing floats, not for {} to {}",
@@ -168,9 +172,6 @@ fn cast_numbers(
         let message = format!("{} cannot be cast to {}", from.triton_name(), to.triton_name());
         let e = l.error(Id::TypeMismatch, message, a.range, "");
         return Err(Box::new((*e).help("go through a wider float, such as `tl.float32`")));
-    }
-    if from == to {
-        return Ok(Val::Tensor(src));
     }
     let rounding = rounding.unwrap_or(Rounding::Nearest);
     Ok(Val::Tensor(l.b.op(TileOp::Cast { src, to, rounding })?))
