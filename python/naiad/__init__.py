@@ -34,10 +34,10 @@ from .runtime import (
     autotune,
     constexpr_function,
     heuristics,
-    jit,
     reinterpret,
     set_allocator,
 )
+from .runtime.jit import jit
 from . import alias, compiler, cuda, errors, knobs, language, runtime, testing, tools
 
 __version__ = _naiad.__version__

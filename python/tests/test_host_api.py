@@ -38,6 +38,13 @@ def test_parameters():
     assert copy.__name__ == "copy" and copy.fn.__name__ == "copy"
 
 
+def test_modules_below_runtime_are_modules():
+    # Public code writes `triton.runtime.jit.JITFunction`, and `jit` is a function's name too.
+    assert triton.runtime.jit.JITFunction is triton.JITFunction
+    assert triton.runtime.jit.constexpr_function is triton.constexpr_function
+    assert triton.runtime.autotuner.Config is triton.Config and triton.jit is triton.runtime.jit.jit
+
+
 def test_options_of_jit_are_kept():
     @triton.jit(repr=lambda spec: "named", launch_metadata=len, version=3, noinline=True, debug=True)
     def kernel(x):

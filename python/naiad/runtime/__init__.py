@@ -11,7 +11,6 @@ from .jit import (
     MockTensor,
     TensorWrapper,
     constexpr_function,
-    jit,
     reinterpret,
     set_allocator,
 )
@@ -33,7 +32,6 @@ __all__ = [
     "driver",
     "errors",
     "heuristics",
-    "jit",
     "reinterpret",
     "set_allocator",
 ]
