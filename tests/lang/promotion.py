@@ -92,6 +92,12 @@ def power(f):
     tl.load(f) ** 2  # error: [type-mismatch] `**` is not defined
 
 
+# kernel(f: *fp32)
+@triton.jit
+def bits_of_floats(f):
+    tl.load(f) & 2  # error: [type-mismatch] invalid operands of type float32 and the constexpr 2 for `&`
+
+
 # kernel(f: *fp32, g: *fp32)
 @triton.jit
 def pointers_do_not_add(f, g):

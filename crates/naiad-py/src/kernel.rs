@@ -1,6 +1,7 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
 use crate::convert::{Hold, field_names, numpy_scalar, opaque, plain, to_host, to_python};
+use crate::describe::{describe, hex, options};
 use crate::errors::{exception, human, refused};
 use crate::host::PyHost;
 use crate::interrupt::Interruptible;
@@ -135,6 +136,41 @@ impl PyKernel {
         Ok((self.by_name(py, &bound)?, options))
     }
 
+    /// What a compilation for these arguments would be of: the key of the variant, whether that is
+    /// compiled, and for each parameter its type and, where it is constexpr, its value.
+    #[allow(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
+    fn describe<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<(String, bool, Vec<(String, Object<'py>, Object<'py>)>, Bound<'py, PyDict>)> {
+        let request = self.request(py, self.bind_arguments(args, kwargs)?)?;
+        let key = hex(request.key());
+        let params = self.core.signature().params.iter().zip(request.specs());
+        let params = params.map(|(param, spec)| {
+            let (ty, value) = describe(py, self.core.host(), spec)?;
+            Ok((param.info.name.clone(), ty, value))
+        });
+        let params = params.collect::<PyResult<_>>()?;
+        let options = options(py, request.config())?;
+        Ok((key, request.find(&self.core).is_ok(), params, options))
+    }
+
+    /// The compiled variants, each with its key. Their launch options are the usual ones.
+    fn variants(slf: &Bound<'_, Self>) -> Vec<(String, PyCompiled)> {
+        let one = |(key, compiled): (Vec<u8>, Arc<naiad::Compiled>)| {
+            let (kernel, config) = (slf.clone().unbind(), naiad::LaunchConfig::default());
+            (hex(&key), PyCompiled { kernel, compiled, config })
+        };
+        slf.get().core.compiled().into_iter().map(one).collect()
+    }
+
+    /// Forgets what was compiled.
+    fn clear(&self) {
+        self.core.clear();
+    }
+
     /// For each parameter: name, the annotation's text or None, whether constexpr, whether 1 may be
     /// folded, whether alignment may be assumed.
     #[getter]
@@ -259,7 +295,20 @@ impl PyKernel {
         Grid::new(&items).map_err(|e| exception(py, &e))
     }
 
+    /// The launch; compiles first where needed.
     fn prepare(&self, py: Python<'_>, bound: Arguments<'_>) -> PyResult<naiad::Launch> {
+        match self.request(py, bound)?.find(&self.core) {
+            Ok(launch) => Ok(launch),
+            // Detached: other threads run Python meanwhile, and may compile too. The front end's
+            // questions attach again.
+            Err(request) => {
+                py.detach(|| request.compile(&self.core)).map_err(|e| exception(py, &e))
+            }
+        }
+    }
+
+    /// Judges arguments and launch options.
+    fn request(&self, py: Python<'_>, bound: Arguments<'_>) -> PyResult<naiad::Request> {
         let signature = self.core.signature();
         let mut slots = Vec::with_capacity(bound.slots.len());
         for (index, slot) in bound.slots.into_iter().enumerate() {
@@ -290,14 +339,7 @@ impl PyKernel {
         let host = self.core.host();
         let options = bound.options.iter().map(|(k, v)| Ok((k, to_host(host, v, Hold::Weakly)?)));
         let options = options.collect::<PyResult<Vec<_>>>()?;
-        let raise = |e: Error| exception(py, &e);
-        let request = self.core.request(slots, options).map_err(raise)?;
-        match request.find(&self.core) {
-            Ok(launch) => Ok(launch),
-            // Detached: other threads run Python meanwhile, and may compile too. The front end's
-            // questions attach again.
-            Err(request) => py.detach(|| request.compile(&self.core)).map_err(raise),
-        }
+        self.core.request(slots, options).map_err(|e| exception(py, &e))
     }
 
     fn value(&self, object: &Object<'_>, is_constexpr: bool) -> Result<Value, Trouble> {
@@ -439,15 +481,7 @@ impl PyCompiled {
     /// The launch options that code reads back from a compiled kernel.
     #[getter]
     fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let options = PyDict::new(py);
-        options.set_item("num_warps", self.config.num_warps)?;
-        options.set_item("num_stages", self.config.num_stages)?;
-        options.set_item("num_ctas", self.config.num_ctas)?;
-        options.set_item("maxnreg", self.config.maxnreg)?;
-        options.set_item("enable_fp_fusion", self.config.enable_fp_fusion)?;
-        options.set_item("debug", self.config.debug)?;
-        options.set_item("sanitize_overflow", self.config.sanitize_overflow)?;
-        Ok(options)
+        options(py, self.config)
     }
 
     /// Options and facts of this variant as a named tuple.

@@ -4,6 +4,7 @@
 //! kernel     Kernel: bind, specialize, launch: the hot path
 //! tensor     memory of torch and NumPy objects
 //! convert    values between Python and the front end
+//! describe   compiled variants, to be looked at
 //! host       a running Python as the front end's host
 //! interned   objects by number
 //! watch      what a compiled variant depends on, seen at a glance
@@ -16,6 +17,7 @@
 
 mod cli;
 mod convert;
+mod describe;
 mod dtype;
 mod errors;
 mod host;

@@ -167,6 +167,17 @@ impl<H: LiveHost> Kernel<H> {
         }
     }
 
+    /// The compiled variants, each with its key.
+    pub fn compiled(&self) -> Vec<(Vec<u8>, Arc<Compiled>)> {
+        let all = self.variants.all().into_iter();
+        all.map(|(key, made)| (key, made.compiled.clone())).collect()
+    }
+
+    /// Forgets what was compiled.
+    pub fn clear(&self) {
+        self.variants.clear();
+    }
+
     /// How many variants are compiled.
     pub fn variants(&self) -> usize {
         self.variants.len()
@@ -209,6 +220,21 @@ impl<H: LiveHost> Kernel<H> {
 }
 
 impl Request {
+    /// What each parameter becomes.
+    pub fn specs(&self) -> &[ParamSpec] {
+        &self.specs
+    }
+
+    /// Names the variant among those of its kernel.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The launch options as they were understood.
+    pub fn config(&self) -> LaunchConfig {
+        self.config
+    }
+
     /// The launch, where the code for it is at hand; the request itself otherwise.
     pub fn find<H: LiveHost>(self, kernel: &Kernel<H>) -> std::result::Result<Launch, Request> {
         match kernel.variants.find(&*kernel.host, &self.key, self.config.num_warps) {

@@ -183,6 +183,21 @@ impl<W> Variants<W> {
         }
     }
 
+    /// Every variant with its key.
+    pub fn all(&self) -> Vec<(Vec<u8>, Arc<Made>)> {
+        let state = self.lock();
+        let each = |(key, alike): (&Vec<u8>, &VecDeque<Arc<Variant<W>>>)| {
+            alike.iter().map(|v| (key.clone(), v.made.clone())).collect::<Vec<_>>()
+        };
+        state.known.iter().flat_map(each).collect()
+    }
+
+    /// Forgets them all: whoever runs one runs it to its end.
+    pub fn clear(&self) {
+        let forgotten = std::mem::take(&mut self.lock().known);
+        drop(forgotten);
+    }
+
     /// How many variants there are.
     pub fn len(&self) -> usize {
         self.lock().known.values().map(VecDeque::len).sum()

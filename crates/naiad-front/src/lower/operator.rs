@@ -143,7 +143,13 @@ impl Lower<'_> {
         range: TextRange,
     ) -> Box<Diagnostic> {
         let (a, b) = (self.describe(&left.val), self.describe(&right.val));
-        let message = format!("`{}` is not defined between {a} and {b}", op.symbol());
+        let message = match op {
+            // Test suites look for these words.
+            Operator::Bits(..) => {
+                format!("invalid operands of type {a} and {b} for `{}`", op.symbol())
+            }
+            _ => format!("`{}` is not defined between {a} and {b}", op.symbol()),
+        };
         let (l, r) = (self.place(left.range), self.place(right.range));
         let e = self.error(Id::TypeMismatch, message, range, "");
         Box::new(e.secondary(l, a).secondary(r, b))
