@@ -26,6 +26,7 @@ from .runtime import (
     Config,
     ConstexprFunction,
     Heuristics,
+    JITCallable,
     JITFunction,
     KernelInterface,
     MockTensor,
@@ -37,8 +38,9 @@ from .runtime import (
     reinterpret,
     set_allocator,
 )
+from .compiler import compile
 from .runtime.jit import jit
-from . import alias, compiler, cuda, errors, knobs, language, runtime, testing, tools
+from . import alias, backends, compiler, cuda, errors, knobs, language, runtime, testing, tools
 
 __version__ = _naiad.__version__
 
@@ -53,6 +55,7 @@ __all__ = [
     "DeviceAssertError",
     "Heuristics",
     "InternalError",
+    "JITCallable",
     "JITFunction",
     "KernelError",
     "KernelInterface",
@@ -66,7 +69,9 @@ __all__ = [
     "UnsupportedLanguageConstruct",
     "alias",
     "autotune",
+    "backends",
     "cdiv",
+    "compile",
     "compiler",
     "constexpr_function",
     "cuda",

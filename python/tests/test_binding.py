@@ -89,7 +89,7 @@ def test_numpy_scalars_are_constexprs_by_their_value(value, plain):
     kernel.warmup(X, V=value, P=plain)
     kernel.warmup(X, V=plain, P=plain)
     # Of one value there is one variant.
-    assert len(kernel.device_caches[0]) == 1
+    assert len(kernel.device_caches[0][0]) == 1
 
 
 def test_numpy_scalars_as_options_and_in_grids():

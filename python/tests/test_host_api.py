@@ -60,9 +60,9 @@ def test_caches_can_be_looked_at():
     def kernel(x, N: tl.constexpr):
         pass
 
-    assert len(kernel.device_caches[0]) == 0
+    assert len(kernel.device_caches[0][0]) == 0
     kernel.warmup(X, N=1), kernel.warmup(X, N=2), kernel.warmup(X, N=2)
-    assert len(kernel.device_caches[0]) == 2
+    assert len(kernel.device_caches[0][0]) == 2
     assert repr(kernel.device_caches) == "{0: <2 compiled variants>}"
 
 
@@ -205,7 +205,7 @@ def test_answers_are_never_stale(define, kernel, name, first, second):
     bind(first)
     assert ir() == one
     # Both are kept.
-    assert len(cell[kernel].device_caches[0]) <= 3
+    assert len(cell[kernel].device_caches[0][0]) <= 3
 
 
 def test_a_constexpr_that_is_written_to(define):
@@ -240,7 +240,7 @@ def test_an_attribute_that_is_a_new_object_each_time(define):
 
     space = Namespace()
     assert run(kernel, NS=space) == run(kernel, NS=space) == 3
-    assert len(kernel.device_caches[0]) == 1
+    assert len(kernel.device_caches[0][0]) == 1
 
 
 def test_cache_keys_cover_what_is_reached(define):
@@ -268,7 +268,7 @@ def test_variants_are_bounded():
     for i in range(40):
         value = tl.constexpr(float(i))
         assert run(kernel) == i
-    assert len(kernel.device_caches[0]) <= 8
+    assert len(kernel.device_caches[0][0]) <= 8
 
 
 @pytest.mark.parametrize("kind", ["object", "function"])
@@ -298,7 +298,7 @@ def test_arguments_are_not_kept_alive(kind):
     # Its place in memory may be taken by another, which is not mistaken for it.
     for _ in range(10):
         make()
-    assert len(kernel.device_caches[0]) == 11
+    assert len(kernel.device_caches[0][0]) == 11
 
 
 @triton.jit

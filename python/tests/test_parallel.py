@@ -36,7 +36,7 @@ def test_one_specialization_is_compiled_by_one_thread():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: calls_slow[(1,)](X, N=3), range(8)))
     assert calls == [3] and X[3] == 1
-    assert len(calls_slow.device_caches[0]) == 1
+    assert len(calls_slow.device_caches[0][0]) == 1
 
 
 def test_what_fails_fails_for_all_who_wait():

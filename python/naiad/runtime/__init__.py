@@ -1,11 +1,12 @@
 """Launching: jit functions, tuning, the device."""
 
-from . import driver, errors
+from . import cache, driver, errors, interpreter
 from .autotuner import Autotuner, Config, Heuristics, autotune, heuristics
 from .errors import InterpreterError, OutOfResources
 from .jit import (
     AsyncCompileMode,
     ConstexprFunction,
+    JITCallable,
     JITFunction,
     KernelInterface,
     MockTensor,
@@ -22,16 +23,19 @@ __all__ = [
     "ConstexprFunction",
     "Heuristics",
     "InterpreterError",
+    "JITCallable",
     "JITFunction",
     "KernelInterface",
     "MockTensor",
     "OutOfResources",
     "TensorWrapper",
     "autotune",
+    "cache",
     "constexpr_function",
     "driver",
     "errors",
     "heuristics",
+    "interpreter",
     "reinterpret",
     "set_allocator",
 ]

@@ -4,11 +4,12 @@ It is this machine's CPU, or the GPU that the CPU impersonates for torch: see `n
 """
 
 import os
-from collections import namedtuple
+import sys
+import time
 
 from .. import cuda
-
-GPUTarget = namedtuple("GPUTarget", "backend arch warp_size")
+from ..backends.compiler import GPUTarget
+from ..backends.driver import DriverBase
 
 
 class _Utils:
@@ -37,7 +38,59 @@ class _Utils:
         }
 
 
-class CpuDriver:
+class _Event:
+    """A point in time: work here is done when the call for it returns."""
+
+    def __init__(self, enable_timing=False, **options):
+        self._at = None
+
+    def record(self, stream=None):
+        self._at = time.perf_counter()
+
+    def elapsed_time(self, end):
+        """Milliseconds until ``end``."""
+        return (end._at - self._at) * 1e3
+
+    def synchronize(self):
+        pass
+
+    wait = synchronize
+
+    def query(self):
+        return True
+
+
+class _DeviceInterface:
+    """What code for any device asks of torch's module for the device."""
+
+    Event = _Event
+
+    @staticmethod
+    def synchronize(device=None):
+        pass
+
+    @staticmethod
+    def current_device():
+        return 0
+
+    @staticmethod
+    def set_device(device):
+        pass
+
+    @staticmethod
+    def device_count():
+        return 1
+
+    @staticmethod
+    def is_available():
+        return True
+
+    @staticmethod
+    def current_stream(device=None):
+        return None
+
+
+class CpuDriver(DriverBase):
     utils = _Utils()
 
     @staticmethod
@@ -70,9 +123,11 @@ class CpuDriver:
 
     @staticmethod
     def get_device_interface():
+        if cuda.gpu() is None:
+            return _DeviceInterface
         import torch
 
-        return torch.cpu if cuda.gpu() is None else torch.cuda
+        return torch.cuda
 
     @staticmethod
     def get_empty_cache_for_benchmark():
@@ -106,5 +161,16 @@ def set_active(driver):
 
 
 def reset_active():
-    global active
-    active = default
+    set_active(default)
+
+
+# Code for builds of Triton that have a CPU beside a GPU chooses by these.
+set_active_to_cpu = reset_active
+
+
+def get_active_gpus():
+    return []
+
+
+# `from triton.runtime.driver import driver` and `triton.runtime.driver` are one thing.
+driver = sys.modules[__name__]

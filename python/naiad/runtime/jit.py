@@ -1,13 +1,14 @@
 """``@triton.jit``: kernels as Python objects."""
 
+import collections.abc
 import functools
 import inspect
 import threading
 
 from .. import _naiad, cuda, knobs
-from . import source
-
-_runtime = knobs.runtime
+from . import hooks, source
+from ._allocation import set_allocator
+from .types import mangle_type, type_canonicalisation_dict
 
 
 class KernelInterface:
@@ -23,7 +24,11 @@ class KernelInterface:
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 
 
-class JITParam:
+class JITCallable:
+    """What kernels can call: functions of theirs, and functions of Python's on constexprs."""
+
+
+class KernelParam:
     """A parameter of a jit function."""
 
     def __init__(self, num, param, annotation, is_constexpr, specialize, assume_alignment):
@@ -45,10 +50,10 @@ class JITParam:
         return self.annotation.rsplit(".", 1)[-1] == "const" or self.annotation.startswith("*k")
 
     def __repr__(self):
-        return f"JITParam({self.name})"
+        return f"KernelParam({self.name})"
 
 
-class JITFunction(KernelInterface):
+class JITFunction(JITCallable, KernelInterface):
     """A function that is compiled from its text. Launch it as ``f[grid](...)``."""
 
     def __init__(
@@ -86,7 +91,7 @@ class JITFunction(KernelInterface):
     @property
     def params(self):
         rows = zip(self.signature.parameters.values(), self._kernel.params)
-        return [JITParam(i, param, *row[1:]) for i, (param, row) in enumerate(rows)]
+        return [KernelParam(i, param, *row[1:]) for i, (param, row) in enumerate(rows)]
 
     @property
     def src(self):
@@ -114,38 +119,46 @@ class JITFunction(KernelInterface):
 
     @property
     def device_caches(self):
-        """How many variants are compiled, by device."""
-        return {0: DeviceCache(self._kernel)}
+        """The compiled variants, by device."""
+        return DeviceCaches({0: DeviceCache(self)})
+
+    cache = device_caches
 
     def run(self, *args, grid, warmup=False, **kwargs):
+        settings = knobs.runtime
+        if settings.debug:
+            kwargs["debug"] = True
         if warmup:
             return self._compile(args, kwargs)
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
-        if _runtime.launch_enter_hook or _runtime.launch_exit_hook:
-            return self._hooked(grid, args, kwargs)
+        if (
+            settings.launch_enter_hook
+            or settings.launch_exit_hook
+            or settings.kernel_load_start_hook
+            or settings.kernel_load_end_hook
+            or _hooks_compilation(settings)
+        ):
+            return hooks.launch(self, grid, args, kwargs)
         return self._kernel.launch(grid, args, kwargs)
-
-    def _hooked(self, grid, args, kwargs):
-        """Launches between the hooks for launches."""
-        compiled = self._kernel.compile(False, args, kwargs)
-        about = {"name": compiled.name, "function": self, "stream": 0}
-        if self.launch_metadata is not None:
-            named = self._kernel.bind(args, kwargs)[0]
-            counts = grid(named) if callable(grid) else grid
-            about.update(self.launch_metadata(tuple(counts), compiled.metadata, named) or {})
-        if _runtime.launch_enter_hook:
-            _runtime.launch_enter_hook(about)
-        self._kernel.launch(grid, args, kwargs)
-        if _runtime.launch_exit_hook:
-            _runtime.launch_exit_hook(about)
-        return compiled
 
     def _compile(self, args, kwargs):
         mode = AsyncCompileMode.active
         if mode is not None and not _thread.silent:
             return mode.submit(self, args, kwargs)
+        if not _thread.silent and _hooks_compilation(knobs.runtime):
+            return hooks.compile(self, args, kwargs, True)
         return self._kernel.compile(_thread.silent, args, kwargs)
+
+    def _kernel_of(self, types):
+        """The kernel with other types for its parameters, by position; None leaves one as it is."""
+        mine = source.annotations(self)
+        return _make_kernel(self, [mine[i] if ty is None else ty for i, ty in enumerate(types)])
+
+    def preload(self, specialization_data):
+        """Compiles what a hook for compilation was told of, maybe in another process."""
+        source, options = hooks.from_specialization_data(self, specialization_data)
+        return self._kernel.compile(False, tuple(source.arguments()[0]), options)
 
     def bind(self, *args, **kwargs):
         """The arguments by name, defaults included, and the launch options."""
@@ -171,13 +184,21 @@ class JITFunction(KernelInterface):
         return f"JITFunction({self.__module__}:{self.__qualname__})"
 
 
-def _make_kernel(function):
+def _hooks_compilation(settings):
+    return (
+        settings.jit_cache_hook is not None
+        or settings.jit_post_compile_hook is not None
+        or knobs.compilation.listener is not None
+    )
+
+
+def _make_kernel(function, annotations=None):
     gpu = cuda.gpu()
     # What `tl.target_info` says in kernels is what `triton.runtime.driver` says on the host.
     told = {} if gpu is None else {"cuda_capability": gpu.capability}
     return _naiad.Kernel(
         function,
-        source.annotations(function),
+        source.annotations(function) if annotations is None else annotations,
         function.do_not_specialize,
         function.do_not_specialize_on_alignment,
         bool(function.debug),
@@ -189,17 +210,63 @@ def _make_kernel(function):
 _LAZY = {"_kernel": _make_kernel, "_text": lambda function: source.find(function.fn)}
 
 
-class DeviceCache:
-    """The compiled variants of a kernel on one device, as far as they can be looked at."""
+def get_device_key():
+    """Names the current device among the caches of a kernel."""
+    from . import driver
 
-    def __init__(self, kernel):
-        self._kernel = kernel
+    return driver.active.get_current_device()
 
-    def __len__(self):
-        return len(self._kernel)
+
+class DeviceCaches(dict):
+    """By device. There is one, and torch calls it "cpu"."""
+
+    def __missing__(self, device):
+        return self[0]
+
+    def clear(self):
+        for cache in self.values():
+            cache[0].clear()
+
+
+class DeviceCache(tuple):
+    """What there is of a kernel on one device; first of all its compiled variants."""
+
+    def __new__(cls, function):
+        from ..compiler.compiler import make_backend
+        from . import driver
+
+        target = driver.active.get_current_target()
+        return super().__new__(cls, (Variants(function), {}, target, make_backend(target), function.bind))
 
     def __repr__(self):
-        return f"<{len(self)} compiled variants>"
+        return f"<{len(self[0])} compiled variants>"
+
+
+class Variants(collections.abc.Mapping):
+    """The compiled variants by key, as far as they can be looked at."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def _all(self):
+        named = {}
+        # Those that differ in what they read of the host have a key in common.
+        for key, compiled in self._function._kernel.variants():
+            named[key if key not in named else f"{key}#{len(named)}"] = compiled
+        return named
+
+    def __getitem__(self, key):
+        return self._all()[key]
+
+    def __iter__(self):
+        return iter(self._all())
+
+    def __len__(self):
+        return len(self._function._kernel)
+
+    def clear(self):
+        """Forgets them: the next launch compiles again."""
+        self._function._kernel.clear()
 
 
 class _Thread(threading.local):
@@ -294,7 +361,7 @@ def jit(fn=None, **options):
     return JITFunction(fn, **options)
 
 
-class ConstexprFunction:
+class ConstexprFunction(JITCallable):
     """A Python function that kernels may call while they are compiled, on constexprs."""
 
     def __init__(self, fn):
@@ -385,5 +452,9 @@ def reinterpret(tensor, dtype):
     return TensorWrapper(base, dtype)
 
 
-def set_allocator(allocator):
-    """Accepted: kernels here need no scratch memory of the host's."""
+# The names that Triton's module for jit functions has as well.
+__all__ = """
+    AsyncCompileMode ConstexprFunction JITCallable JITFunction KernelInterface KernelParam MockTensor
+    TensorWrapper constexpr_function get_device_key jit mangle_type reinterpret set_allocator
+    type_canonicalisation_dict
+""".split()
