@@ -19,6 +19,11 @@ class TritonError(Exception):
 class CompilationError(TritonError):
     """The kernel cannot be compiled."""
 
+    @property
+    def error_message(self):
+        """The message alone, without its places."""
+        return self.diagnostic["message"] if self.diagnostic else str(self)
+
 
 class CompileTimeAssertionFailure(CompilationError):
     """``tl.static_assert`` failed."""
@@ -30,6 +35,10 @@ class UnsupportedLanguageConstruct(CompilationError):
 
 class LaunchError(TritonError, TypeError):
     """Arguments or grid do not fit the kernel."""
+
+
+class IntegerTooLargeError(LaunchError, OverflowError):
+    """An integer has more bits than any type of kernels."""
 
 
 class KernelError(TritonError, RuntimeError):
@@ -79,8 +88,16 @@ _CLASSES = {
 
 def from_diagnostic(id, text, diagnostic):
     """The exception for a diagnostic, which is given drawn and as JSON."""
+    facts = json.loads(diagnostic)
     # Whatever else there is concerns the kernel's source.
-    return _CLASSES.get(id, CompilationError)("\n" + text, json.loads(diagnostic))
+    found = _CLASSES.get(id, CompilationError)
+    if found is LaunchError and facts["message"].endswith(_TOO_LARGE):
+        found = IntegerTooLargeError
+    return found("\n" + text, facts)
+
+
+# How the front end says so; Python has a class for just this.
+_TOO_LARGE = "it has more than 64 bits"
 
 
 def warn(id, text):

@@ -9,7 +9,7 @@ use crate::screen::Screen;
 use crate::tensor::{Trouble, tensor};
 use naiad::{
     Descriptor, Diagnostic, Error, Grid, Id, Kernel, KernelOptions, LaunchOptions, ParamSelector,
-    PolicyKind, Slot, Value,
+    ParamSpec, PolicyKind, Slot, Value,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -43,6 +43,7 @@ pub struct PyCompiled {
     kernel: Py<PyKernel>,
     compiled: Arc<naiad::Compiled>,
     config: naiad::LaunchConfig,
+    specs: Vec<ParamSpec>,
 }
 
 /// A compiled variant with a grid, to be given arguments.
@@ -54,6 +55,8 @@ struct Relaunch {
 }
 
 type Object<'py> = Bound<'py, PyAny>;
+/// A parameter: its name, its type, and its value if that is fixed.
+type Described<'py> = (String, Object<'py>, Object<'py>);
 type Arguments<'py> = naiad::Bound<PyBackedStr, Object<'py>>;
 
 #[pymethods]
@@ -101,7 +104,7 @@ impl PyKernel {
         show_news(py, &launch)?;
         let found = run(py, &launch, grid)?.map_err(|e| exception(py, &e))?;
         report(py, &[], &found.findings)?;
-        Ok(PyCompiled::of(slf, &launch))
+        Ok(PyCompiled::of(slf, launch))
     }
 
     /// Compiles for these arguments. A `silent` compilation leaves what there is to show of it to
@@ -118,7 +121,7 @@ impl PyKernel {
         if !silent {
             show_news(py, &launch)?;
         }
-        Ok(PyCompiled::of(slf, &launch))
+        Ok(PyCompiled::of(slf, launch))
     }
 
     /// The arguments by the names of their parameters, defaults included; then the launch options.
@@ -138,21 +141,15 @@ impl PyKernel {
 
     /// What a compilation for these arguments would be of: the key of the variant, whether that is
     /// compiled, and for each parameter its type and, where it is constexpr, its value.
-    #[allow(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
     fn describe<'py>(
         &self,
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
-    ) -> PyResult<(String, bool, Vec<(String, Object<'py>, Object<'py>)>, Bound<'py, PyDict>)> {
+    ) -> PyResult<(String, bool, Vec<Described<'py>>, Bound<'py, PyDict>)> {
         let request = self.request(py, self.bind_arguments(args, kwargs)?)?;
         let key = hex(request.key());
-        let params = self.core.signature().params.iter().zip(request.specs());
-        let params = params.map(|(param, spec)| {
-            let (ty, value) = describe(py, self.core.host(), spec)?;
-            Ok((param.info.name.clone(), ty, value))
-        });
-        let params = params.collect::<PyResult<_>>()?;
+        let params = self.describe_params(py, request.specs())?;
         let options = options(py, request.config())?;
         Ok((key, request.find(&self.core).is_ok(), params, options))
     }
@@ -161,7 +158,7 @@ impl PyKernel {
     fn variants(slf: &Bound<'_, Self>) -> Vec<(String, PyCompiled)> {
         let one = |(key, compiled): (Vec<u8>, Arc<naiad::Compiled>)| {
             let (kernel, config) = (slf.clone().unbind(), naiad::LaunchConfig::default());
-            (hex(&key), PyCompiled { kernel, compiled, config })
+            (hex(&key), PyCompiled { kernel, compiled, config, specs: Vec::new() })
         };
         slf.get().core.compiled().into_iter().map(one).collect()
     }
@@ -227,6 +224,19 @@ impl PyKernel {
             kwargs.iter().map(|(k, v)| Ok((PyBackedStr::try_from(k.cast_into::<PyString>()?)?, v)));
         let keywords = keywords.collect::<PyResult<Vec<_>>>()?;
         self.core.signature().bind(args.iter(), keywords).map_err(|e| exception(args.py(), &e))
+    }
+
+    fn describe_params<'py>(
+        &self,
+        py: Python<'py>,
+        specs: &[ParamSpec],
+    ) -> PyResult<Vec<Described<'py>>> {
+        let params = self.core.signature().params.iter().zip(specs);
+        let one = |(param, spec): (&naiad::Param, &ParamSpec)| {
+            let (ty, value) = describe(py, self.core.host(), spec)?;
+            Ok((param.info.name.clone(), ty, value))
+        };
+        params.map(one).collect()
     }
 
     fn by_name<'py>(
@@ -465,9 +475,16 @@ fn report(py: Python<'_>, printed: &[String], findings: &[Diagnostic]) -> PyResu
 
 #[pymethods]
 impl PyCompiled {
+    /// What the function calls itself for these types, where it has something to say to that.
     #[getter]
-    fn name(&self) -> &str {
-        &self.compiled.func.name
+    fn name<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
+        let kernel = self.kernel.bind(py).get();
+        let function = kernel.core.host().functions.get(py, PyHost::KERNEL.0)?;
+        if function.getattr(intern!(py, "_repr"))?.is_none() {
+            return Ok(PyString::new(py, &self.compiled.func.name).into_any());
+        }
+        let params = kernel.describe_params(py, &self.specs)?;
+        function.call_method1(intern!(py, "_called"), (params,))
     }
 
     /// Texts of the stages of compilation, by name: here the Tile IR.
@@ -488,7 +505,7 @@ impl PyCompiled {
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
         let fields = self.options(py)?;
-        fields.set_item("name", self.name())?;
+        fields.set_item("name", self.name(py)?)?;
         fields.set_item("hash", self.hash(py)?)?;
         py.import("naiad.compiler")?.call_method("metadata", (), Some(&fields))
     }
@@ -534,9 +551,10 @@ impl PyCompiled {
 }
 
 impl PyCompiled {
-    fn of(kernel: &Bound<'_, PyKernel>, launch: &naiad::Launch) -> PyCompiled {
+    fn of(kernel: &Bound<'_, PyKernel>, launch: naiad::Launch) -> PyCompiled {
         let compiled = launch.compiled().clone();
-        PyCompiled { kernel: kernel.clone().unbind(), compiled, config: launch.config }
+        let (config, specs) = (launch.config, launch.specs);
+        PyCompiled { kernel: kernel.clone().unbind(), compiled, config, specs }
     }
 }
 

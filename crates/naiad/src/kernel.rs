@@ -57,6 +57,8 @@ pub struct Request {
 pub struct Launch {
     made: Arc<Made>,
     args: Vec<Arg>,
+    /// What each parameter became.
+    pub specs: Vec<ParamSpec>,
     pub config: LaunchConfig,
 }
 
@@ -238,7 +240,9 @@ impl Request {
     /// The launch, where the code for it is at hand; the request itself otherwise.
     pub fn find<H: LiveHost>(self, kernel: &Kernel<H>) -> std::result::Result<Launch, Request> {
         match kernel.variants.find(&*kernel.host, &self.key, self.config.num_warps) {
-            Some(made) => Ok(Launch { made, args: self.args, config: self.config }),
+            Some(made) => {
+                Ok(Launch { made, args: self.args, specs: self.specs, config: self.config })
+            }
             None => Err(self),
         }
     }
@@ -247,7 +251,7 @@ impl Request {
     /// so nothing may be held here that the host needs for its answers.
     pub fn compile<H: LiveHost>(self, kernel: &Kernel<H>) -> Result<Launch> {
         let made = kernel.make(&self.key, &self.specs, &self.config.compile_options())?;
-        Ok(Launch { made, args: self.args, config: self.config })
+        Ok(Launch { made, args: self.args, specs: self.specs, config: self.config })
     }
 }
 

@@ -174,6 +174,10 @@ class JITFunction(JITCallable, KernelInterface):
         """What the kernel calls itself: the name, unless ``repr=`` was given."""
         return self.__name__ if self._repr is None else self._repr(specialization)
 
+    def _called(self, params):
+        """What `repr=` calls a variant with these parameters: names with types and values."""
+        return self._repr(Specialization(params))
+
     def __call__(self, *args, **kwargs):
         raise RuntimeError(
             f"`{self.__name__}` is a kernel and cannot be called from Python: launch it with "
@@ -182,6 +186,14 @@ class JITFunction(JITCallable, KernelInterface):
 
     def __repr__(self):
         return f"JITFunction({self.__module__}:{self.__qualname__})"
+
+
+class Specialization:
+    """The types and constexprs of a variant, by the names of the parameters."""
+
+    def __init__(self, params):
+        self.signature = {name: ty for name, ty, _ in params}
+        self.constants = {name: value for name, ty, value in params if ty == "constexpr"}
 
 
 def _hooks_compilation(settings):
