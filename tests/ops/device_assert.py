@@ -1,6 +1,9 @@
 """`tl.device_assert`, `assert`, `expect_zero` and overflow: what is checked in debug mode, and only there."""
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -174,12 +177,18 @@ def test_debug_is_part_of_what_is_compiled():
             kernel[(1,)](5, debug=True)
 
 
-@pytest.mark.xfail(strict=True, reason="the environment variable is not looked at")
-def test_debug_mode_by_the_environment(monkeypatch):
-    monkeypatch.setenv("TRITON_DEBUG", "1")
-    kernel = define("@triton.jit\ndef kernel(n):\n    assert n < 4")["kernel"]
-    with pytest.raises(triton.DeviceAssertError):
-        kernel[(1,)](5)
+def test_debug_mode_by_the_environment(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import naiad as triton\n\n"
+        "@triton.jit\ndef kernel(n):\n    assert n < 4, 'too much'\n\n"
+        "kernel[(1,)](3)\nkernel[(1,)](5)\n"
+    )
+    # It is read when the package is imported.
+    environment = {**os.environ, "TRITON_DEBUG": "1"}
+    command = [sys.executable, script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and "too much" in done.stderr
 
 
 @pytest.mark.parametrize("condition", ["False", "BLOCK > 8", "x.shape[0] == 3"])
