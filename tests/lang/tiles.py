@@ -68,7 +68,7 @@ def histogram_of_floats(x):
 # kernel(x: *i32)
 @triton.jit
 def histogram_bins(x):
-    tl.histogram(tl.load(x + tl.arange(0, 8)), 5)  # error: [bad-shape] the number of bins must be a power of 2, 5 is not
+    tl.histogram(tl.load(x + tl.arange(0, 8)), 5)  # error: [bad-shape] the number of bins must be a power of 2 and an extent of a tile, 5 is not
 
 
 # kernel(x: *i32)

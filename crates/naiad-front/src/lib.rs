@@ -52,9 +52,13 @@ pub struct DescriptorSpec {
 }
 
 impl DescriptorSpec {
-    /// What the hardware demands of the block.
+    /// What the hardware demands of the block, and the type of the padding.
     pub fn check(&self) -> Result<(), String> {
-        builtins::window::descriptor_block(self.block, self.pointer.pointee)
+        let elem = self.pointer.pointee;
+        if self.pad_with_nan && !elem.has_nan() {
+            return Err(format!("pads with NaN, which {} has not", elem.triton_name()));
+        }
+        builtins::window::descriptor_block(self.block, elem)
     }
 }
 

@@ -143,13 +143,6 @@ fn shifted(range: TextRange, shift: isize) -> Range<usize> {
     at(range.start())..at(range.end())
 }
 
-/// An expression's text, parsed again; ranges are within the text.
-pub(crate) fn expression(text: &str) -> Option<Expr> {
-    let source = Source::new("", text);
-    check_nesting(text, &source, 0).ok()?;
-    Some(ruff_python_parser::parse_expression(text).ok()?.into_expr())
-}
-
 /// An integer literal; none beyond 127 bits.
 pub(crate) fn integer(i: &ast::Int) -> Option<i128> {
     // Those of more than 64 bits are kept as they are written.

@@ -3,13 +3,15 @@
 //! A region computes and does nothing else, so a branch whose condition differs from lane to lane is
 //! taken both ways and the results are chosen. Loops are run only where everything is one scalar.
 
+use crate::assembly;
 use crate::code::Code;
+use crate::engine::In;
 use crate::fault::Fault;
 use crate::ops::{self, Env, Read, Reg, Results};
 use crate::tile::{number, stored};
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::tile::TileOp;
-use naiad_ir::{Block, Value};
+use naiad_ir::{Block, Shape, Value};
 use smallvec::SmallVec;
 
 struct Regs<'a> {
@@ -126,6 +128,21 @@ fn block(env: &Env<'_>, block_: Block, regs: &mut Regs<'_>) -> Result<(bool, Res
                     regs.set(func.block_params(*after), values);
                     carried = block(env, *after, regs)?.1;
                 }
+            }
+            TileOp::InlineAsm { args, pack, .. } => {
+                let Some(Ok(program)) = env.code.assembly(inst) else {
+                    let message = "this assembly cannot stand in a function of elements";
+                    let d = Diagnostic::new(Id::InlineAsm, message);
+                    return Err(Box::new(d.primary_at(&func.places, func.loc(inst), "")));
+                };
+                let operand = |v: &Value| In { tile: &regs.reg(*v).tile, ty: env.code.scalar(*v) };
+                let operands: SmallVec<[In<'_>; 4]> = args.iter().map(operand).collect();
+                let made = func.results(inst);
+                let outs = made.iter().map(|&v| env.code.scalar(v)).collect();
+                let shape = made.first().map_or(Shape::SCALAR, |&v| env.shape(v));
+                let job = assembly::Job { program, shape, pack: *pack, outs };
+                // What reads a clock is not pure, so no time is asked for.
+                assembly::run(&job, &operands, &mut || 0).into_iter().map(Reg::from).collect()
             }
             _ => {
                 let mut results = Results::new();

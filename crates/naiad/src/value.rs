@@ -65,12 +65,12 @@ impl Descriptor {
         if !self.base.address.is_multiple_of(16) {
             return Err("begins at an address that is no multiple of 16 bytes".into());
         }
-        let size = self.base.elem.size() as i64;
+        let size = self.base.elem.size() as i128;
         let (last, outer) = self.strides.split_last().unwrap_or((&1, &[]));
         if *last != 1 {
             return Err(format!("has the last stride {last}; it must be 1"));
         }
-        if let Some(stride) = outer.iter().find(|s| (*s * size) % 16 != 0) {
+        if let Some(stride) = outer.iter().find(|s| (i128::from(**s) * size) % 16 != 0) {
             return Err(format!(
                 "has a stride of {stride} elements, which is no multiple of 16 bytes"
             ));

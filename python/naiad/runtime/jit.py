@@ -128,6 +128,7 @@ class JITFunction(JITCallable, KernelInterface):
         settings = knobs.runtime
         if settings.debug:
             kwargs["debug"] = True
+            kwargs.setdefault("sanitize_overflow", settings.sanitize_overflow)
         if warmup:
             return self._compile(args, kwargs)
         for hook in self.pre_run_hooks:

@@ -7,8 +7,7 @@ use naiad_diag::Id;
 use naiad_ir::scalar::{BinaryFn, Predicate, UnaryFn};
 use naiad_ir::tile::{Text, Texts, TileOp, broadcast_shapes};
 use naiad_ir::{Elem, Scalar, Value};
-use ruff_python_ast::{self as ast, Expr};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::TextRange;
 
 /// `tl.device_print("prefix", x, y, hex=True)`. Python's `print` does the same, and there the prefix
 /// may be left out.
@@ -42,9 +41,9 @@ pub fn device_print(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         Some(o) => l.const_bool(Some(&o.clone()), false)?,
         None => false,
     };
-    if let Some(word) = words.iter().find(|w| w.contains(char::is_control)) {
-        let message = format!("{word:?} holds a control character, which would break the lines");
-        return Err(l.error(Id::BadArgument, message, a.range, ""));
+    // A prefix stands in a line: what would break it becomes a space.
+    for word in &mut words {
+        *word = word.trim().replace(char::is_control, " ");
     }
     words.retain(|w| !w.is_empty());
     l.b.ops(TileOp::Print { prefix: Text(words.join(" ").into()), args, hex })?;
@@ -65,26 +64,24 @@ pub fn device_assert(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         }
         None => None,
     };
-    let text = l.place(o.range).text().to_string();
-    let expr = crate::source::expression(&text);
-    assert_that(l, &o, expr.as_ref().map(|e| (e, text.as_str())), &message, mask, a.range)?;
+    assert_that(l, &o, &message, mask, a.range)?;
     Ok(Val::NONE)
 }
 
-/// An assertion on a value of the kernel; `source` is how the text writes it.
+/// An assertion on a value of the kernel. A function of elements checks none, as in Triton.
 pub fn assert_that(
     l: &mut Lower<'_>,
     cond: &Operand,
-    source: Option<(&Expr, &str)>,
     message: &str,
     mask: Option<Value>,
     range: TextRange,
 ) -> Result<()> {
     let v = l.tensor(cond)?;
-    let (mut values, mut names) = (Vec::new(), Texts::new());
-    if let Some((expr, text)) = source {
-        watched(l, v, expr, text, &mut values, &mut names);
+    if l.regions > 0 {
+        return Ok(());
     }
+    let (mut values, mut names) = (Vec::new(), Texts::new());
+    watched(l, v, &mut values, &mut names);
     let mut cond = l.nonzero(v)?;
     let mut shape = l.ty(cond).shape;
     if let Some(m) = mask {
@@ -110,45 +107,27 @@ pub fn assert_that(
     Ok(())
 }
 
-/// What a condition was made from, with the names that the text gives it: the two sides of each
-/// comparison. The text and the ops are walked together; where they part, nothing more is watched.
-fn watched(
-    l: &Lower<'_>,
-    cond: Value,
-    expr: &Expr,
-    text: &str,
-    values: &mut Vec<Value>,
-    names: &mut Texts,
-) {
-    let mut cond = cond;
-    while let Some(TileOp::Splat { src, .. } | TileOp::Broadcast { src, .. }) =
-        l.b.func.defining_op(cond)
-    {
-        cond = *src;
-    }
-    match (l.b.func.defining_op(cond), expr) {
-        (Some(&TileOp::Compare { a, b, .. }), Expr::Compare(c)) if c.comparators.len() == 1 => {
-            for (value, side) in [(a, &*c.left), (b, &c.comparators[0])] {
-                let name = &text[side.range().start().to_usize()..side.range().end().to_usize()];
-                let literal = matches!(side, Expr::NumberLiteral(_) | Expr::UnaryOp(_));
-                if !literal && !names.iter().any(|n| &*n.0 == name) {
-                    values.push(value);
-                    names.push(Text(name.into()));
-                }
+/// What a condition was made from, with the names that the text gives it: the sides of each
+/// comparison that this function makes.
+fn watched(l: &Lower<'_>, cond: Value, values: &mut Vec<Value>, names: &mut Texts) {
+    if let Some(compared) = l.compared.get(&cond).filter(|c| c.depth == l.frames.len()) {
+        for (value, name) in &compared.sides {
+            if !names.iter().any(|n| *n.0 == **name) {
+                values.push(*value);
+                names.push(Text(name.as_str().into()));
             }
         }
-        (Some(&TileOp::Binary { f: BinaryFn::And | BinaryFn::Or, a, b }), _) => {
-            let (x, y) = match expr {
-                Expr::BinOp(ast::ExprBinOp { left, right, .. }) => (&**left, &**right),
-                Expr::BoolOp(e) if e.values.len() == 2 => (&e.values[0], &e.values[1]),
-                _ => return,
-            };
-            watched(l, a, x, text, values, names);
-            watched(l, b, y, text, values, names);
+        return;
+    }
+    match l.b.func.defining_op(cond) {
+        Some(&TileOp::Splat { src, .. } | &TileOp::Broadcast { src, .. }) => {
+            watched(l, src, values, names);
         }
-        (Some(&TileOp::Unary { f: UnaryFn::Not, x }), Expr::UnaryOp(e)) => {
-            watched(l, x, &e.operand, text, values, names);
+        Some(&TileOp::Binary { f: BinaryFn::And | BinaryFn::Or, a, b }) => {
+            watched(l, a, values, names);
+            watched(l, b, values, names);
         }
+        Some(&TileOp::Unary { f: UnaryFn::Not, x }) => watched(l, x, values, names),
         _ => {}
     }
 }
@@ -161,14 +140,7 @@ pub fn expect_zero(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         let mask = l.nonzero(mask)?;
         let some = l.nonzero(x)?;
         let cond = Operand::new(Val::Tensor(l.b.unary(UnaryFn::Not, some)?), a.range);
-        assert_that(
-            l,
-            &cond,
-            None,
-            "a value that was expected to be 0 is not",
-            Some(mask),
-            a.range,
-        )?;
+        assert_that(l, &cond, "a value that was expected to be 0 is not", Some(mask), a.range)?;
     }
     Ok(Val::Tensor(x))
 }
@@ -183,7 +155,7 @@ pub fn check_overflow(
 ) -> Result<()> {
     let watched = matches!(f, BinaryFn::Add | BinaryFn::Sub | BinaryFn::Mul);
     let Elem::Scalar(s) = l.ty(a).elem else { return Ok(()) };
-    if !l.options.debug || !l.options.sanitize_overflow || !watched {
+    if !l.options.debug || !l.options.sanitize_overflow || !watched || l.regions > 0 {
         return Ok(());
     }
     if !s.is_int() || s.is_bool() || s.bits() >= 64 {

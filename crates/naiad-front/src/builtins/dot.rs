@@ -12,8 +12,10 @@ pub fn dot(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let ((mut x, sx), (mut y, sy)) = (l.number_tile(&xo)?, l.number_tile(&yo)?);
     // Keywords of Triton 1, in kernels that never dropped them.
     for (operand, i) in [(&mut x, 7), (&mut y, 8)] {
-        if l.const_bool(a.opt(i), false)? && l.ty(*operand).shape.rank() == 2 {
-            let order = Axes::from_slice(&[1, 0]);
+        let rank = l.ty(*operand).shape.rank();
+        if l.const_bool(a.opt(i), false)? && rank >= 2 {
+            let mut order: Axes = (0..rank as u32).collect();
+            order.swap(rank - 2, rank - 1);
             *operand = l.b.op(TileOp::Permute { src: *operand, order })?;
         }
     }

@@ -20,6 +20,7 @@ pub(super) fn pointer(l: &mut Lower<'_>, o: &Operand) -> Result<(Value, Pointer)
     let what = l.describe(&o.val);
     let e = l.error(Id::BadArgument, format!("a pointer is wanted here, not {what}"), o.range, "");
     let help = match o.val {
+        Val::Window(_) => "a descriptor has methods of its own: `desc.load([row, column])`",
         Val::Tensor(_) => {
             "add the offset to a pointer argument: `ptr + offsets`; was the argument passed as a number instead of an array?"
         }
@@ -120,7 +121,7 @@ pub fn load(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let options = BlockOptions {
         boundary_check: a.opt(3),
         padding: a.opt(4),
-        refused: [("mask", a.opt(1)), ("other", a.opt(2))],
+        refused: &[("mask", a.opt(1)), ("other", a.opt(2))],
     };
     if let Val::Window(w) = &po.val
         && w.kind == WindowKind::BlockPointer
@@ -209,11 +210,8 @@ pub(super) fn writable(l: &mut Lower<'_>, o: &Operand, p: Pointer) -> Result<()>
 pub fn store(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let po = a.need(0).clone();
     let hints = cache_hints(l, a.opt(4), a.opt(5), false)?;
-    let options = BlockOptions {
-        boundary_check: a.opt(3),
-        padding: None,
-        refused: [("mask", a.opt(2)), ("", None)],
-    };
+    let options =
+        BlockOptions { boundary_check: a.opt(3), padding: None, refused: &[("mask", a.opt(2))] };
     if let Val::Window(w) = &po.val
         && w.kind == WindowKind::BlockPointer
     {
@@ -357,13 +355,12 @@ pub fn atomic_poll(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (sem, scope) = one_way_order(l, a.opt(2), a.opt(3), Sem::Acquire)?;
     let raw = value(l, a.need(1), p.pointee)?;
     let expected = fit(l, "value", raw, a.need(1), &po, Shape::SCALAR)?;
-    let deadline = match a.opt(4) {
+    let patience = match a.opt(4) {
         None => None,
         Some(o) => {
             let patience = l.tensor(o)?;
             let patience = l.b.cast(patience, Scalar::I64)?;
-            let start = l.b.op(TileOp::Machine { what: MachineFact::GlobalTimer })?;
-            Some(l.b.binary(BinaryFn::Add, start, patience)?)
+            Some((l.b.op(TileOp::Machine { what: MachineFact::GlobalTimer })?, patience))
         }
     };
     let before = l.b.func.new_block();
@@ -371,9 +368,11 @@ pub fn atomic_poll(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let now = l.b.op(TileOp::AtomicLoad { ptr, mask: None, sem, scope })?;
     let there = l.b.compare(Predicate::Eq, now, expected)?;
     let mut cond = l.b.unary(UnaryFn::Not, there)?;
-    if let Some(deadline) = deadline {
+    if let Some((start, patience)) = patience {
+        // Time waited, since the moment at which patience ends may be beyond 64 bits.
         let time = l.b.op(TileOp::Machine { what: MachineFact::GlobalTimer })?;
-        let early = l.b.compare(Predicate::Lt, time, deadline)?;
+        let waited = l.b.binary(BinaryFn::Sub, time, start)?;
+        let early = l.b.compare(Predicate::Lt, waited, patience)?;
         cond = l.b.binary(BinaryFn::And, cond, early)?;
     }
     l.b.ops(TileOp::Condition { cond, values: vec![there] })?;

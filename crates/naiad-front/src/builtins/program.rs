@@ -138,6 +138,8 @@ pub fn debug_barrier(l: &mut Lower<'_>, _: &Args) -> Result<Val> {
 pub fn assume(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let o = a.need(0);
     match &o.val {
+        // A promise about single elements is none that anything here could use.
+        Val::Tensor(_) if l.regions > 0 => Ok(Val::NONE),
         Val::Tensor(v) => {
             let cond = l.nonzero(*v)?;
             l.b.ops(TileOp::Assume { cond })?;

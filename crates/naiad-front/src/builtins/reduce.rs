@@ -3,10 +3,10 @@
 use crate::lower::{Args, Lower, Operand};
 use crate::source::Result;
 use crate::value::{Val, type_name};
-use naiad_diag::Id;
+use naiad_diag::{Diagnostic, Id};
 use naiad_ir::scalar::{BinaryFn, Predicate, UnaryFn};
 use naiad_ir::tile::TileOp;
-use naiad_ir::{Block, Elem, Scalar, Shape, Type, Value};
+use naiad_ir::{Block, Elem, OpInfo, Scalar, Shape, Type, Value};
 use ruff_text_size::TextRange;
 
 /// The axis that a reduction runs along, after flattening where none is given, and the shape that
@@ -71,10 +71,30 @@ pub(super) fn region_over(
     let body = l.b.func.new_block();
     let params: Vec<Value> = types.iter().map(|&ty| l.b.func.add_block_param(body, ty)).collect();
     let back = l.b.enter(body);
+    l.regions += 1;
     let values = f(l, &params)?;
+    l.regions -= 1;
     l.b.ops(TileOp::Yield { values })?;
     l.b.enter(back);
-    Ok(body)
+    let func = &l.b.func;
+    let mut other = None;
+    func.walk_block(body, &mut |inst| {
+        if !func.op(inst).fits_in_region() {
+            other = other.or(Some(inst));
+        }
+    });
+    match other {
+        None => Ok(body),
+        Some(inst) => {
+            let message =
+                format!("`{}` cannot stand in a function of elements", func.op(inst).name());
+            let d = Diagnostic::new(Id::UnsupportedPython, message);
+            let d = d.primary_at(&func.places, func.loc(inst), "");
+            Err(Box::new(
+                d.help("such a function computes on single elements and does nothing else"),
+            ))
+        }
+    }
 }
 
 fn reduced(

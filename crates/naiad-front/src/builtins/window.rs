@@ -113,7 +113,7 @@ fn padding(l: &mut Lower<'_>, o: Option<&Operand>, p: Pointer) -> Result<Padding
     };
     let padding = l.option(o, "padding", Padding::Zero, find, &["zero", "nan"])?;
     match o {
-        Some(o) if padding == Padding::Nan && !p.pointee.is_float() => {
+        Some(o) if padding == Padding::Nan && !p.pointee.has_nan() => {
             let message = format!("{} has no NaN to pad with", p.pointee.triton_name());
             Err(l.error(Id::BadArgument, message, o.range, ""))
         }
@@ -124,7 +124,9 @@ fn padding(l: &mut Lower<'_>, o: Option<&Operand>, p: Pointer) -> Result<Padding
 /// `tl.make_tensor_descriptor(base, shape, strides, block_shape, padding_option)`.
 pub fn make_tensor_descriptor(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (base, p) = base(l, a.need(0))?;
-    let shape = integers(l, a.need(1), Scalar::I32)?;
+    // Of 32 bits, as hardware has them, unless one has 64: then none may be cut.
+    let wide = l.each(a.need(1)).iter().any(|o| is_wide(l, o));
+    let shape = integers(l, a.need(1), if wide { Scalar::I64 } else { Scalar::I32 })?;
     let last_is_one = match l.each(a.need(2)).last().map(|o| o.val.clone()) {
         Some(Val::Const(c)) => c == crate::value::Const::Int(1),
         _ => false,
@@ -285,7 +287,7 @@ pub(super) struct BlockOptions<'a> {
     pub boundary_check: Option<&'a Operand>,
     pub padding: Option<&'a Operand>,
     /// Arguments that a block pointer takes the place of.
-    pub refused: [(&'static str, Option<&'a Operand>); 2],
+    pub refused: &'a [(&'static str, Option<&'a Operand>)],
 }
 
 fn checked_axes(l: &mut Lower<'_>, w: &Window, options: &BlockOptions<'_>) -> Result<Vec<bool>> {
@@ -360,19 +362,25 @@ fn store_lanes(
     Ok(Val::NONE)
 }
 
-/// The descriptor, and its block's lanes at the offsets that an argument gives.
-fn described(l: &mut Lower<'_>, a: &Args, offsets: usize) -> Result<(Rc<Window>, Lanes)> {
-    let w = window(l, a.need(0), WindowKind::Descriptor)?;
-    let o = a.need(offsets);
-    let wide = |o: &Operand| {
-        l.runtime_type(&o.val).and_then(|t| t.elem.scalar()).map_or(0, Scalar::bits) > 32
-    };
-    if l.each(o).iter().any(wide) {
+fn is_wide(l: &Lower<'_>, o: &Operand) -> bool {
+    let scalar = l.runtime_type(&o.val).and_then(|t| t.elem.scalar());
+    scalar.is_some_and(|s| s.bits() > 32)
+}
+
+/// Offsets in a descriptor's tensor.
+fn offsets_of(l: &mut Lower<'_>, o: &Operand) -> Result<Vec<Value>> {
+    if l.each(o).iter().any(|o| is_wide(l, o)) {
         let message = "the offsets of a tensor descriptor have 32 bits";
         let e = l.error(Id::TypeMismatch, message, o.range, "one has 64");
         return Err(Box::new((*e).help("cast it: `.to(tl.int32)`")));
     }
-    let offsets = integers(l, o, Scalar::I32)?;
+    integers(l, o, Scalar::I32)
+}
+
+/// The descriptor, and its block's lanes at the offsets that an argument gives.
+fn described(l: &mut Lower<'_>, a: &Args, offsets: usize) -> Result<(Rc<Window>, Lanes)> {
+    let w = window(l, a.need(0), WindowKind::Descriptor)?;
+    let offsets = offsets_of(l, a.need(offsets))?;
     let rank = w.block.rank();
     same_rank(l, a, rank, &[("offsets", offsets.len())])?;
     let at = block(l, &w, &offsets, &vec![true; rank])?;
@@ -381,8 +389,11 @@ fn described(l: &mut Lower<'_>, a: &Args, offsets: usize) -> Result<(Rc<Window>,
 
 pub fn descriptor_load(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (w, at) = described(l, a, 1)?;
-    let loaded = load_lanes(l, &at, w.padding, MemHints::default())?;
-    match loaded {
+    load_described(l, &w, &at)
+}
+
+fn load_described(l: &mut Lower<'_>, w: &Window, at: &Lanes) -> Result<Val> {
+    match load_lanes(l, at, w.padding, MemHints::default())? {
         Val::Tensor(v) if w.round_tf32 && at.pointee == Scalar::F32 => {
             Ok(Val::Tensor(rounded_to_tf32(l, v)?))
         }
@@ -411,9 +422,8 @@ fn rounded_to_tf32(l: &mut Lower<'_>, v: Value) -> Result<Value> {
 pub fn descriptor_store(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (w, at) = described(l, a, 1)?;
     let value = a.need(2).clone();
-    if let Val::Tensor(v) = value.val {
-        whole_block(l, &w, v, &value)?;
-    }
+    let v = l.tensor(&value)?;
+    whole_block(l, &w, v, &value)?;
     store_lanes(l, &at, a.need(0), &value, MemHints::default())
 }
 
@@ -485,17 +495,21 @@ fn rows(l: &mut Lower<'_>, a: &Args, x: usize, y: usize) -> Result<(Rc<Window>, 
     let shape = shape.map_err(|e| l.bad_shape(e, a.range))?;
     let rows = l.b.cast(rows, Scalar::I64)?;
     let rows = l.aligned(rows, shape, 0)?;
-    let first = integers(l, a.need(y), Scalar::I64)?;
-    same_rank(l, a, 1, &[("column offsets", first.len())])?;
+    let first = offsets_of(l, a.need(y))?;
+    let &[first] = first.as_slice() else {
+        let message = "one column is wanted, where the rows begin";
+        return Err(l.error(Id::BadArgument, message, a.need(y).range, ""));
+    };
+    let first = l.b.cast(first, Scalar::I64)?;
     let along = l.along(shape, 1)?;
-    let columns = l.both(BinaryFn::Add, along, first[0])?;
+    let columns = l.both(BinaryFn::Add, along, first)?;
     let at = lanes(l, &w, shape, &[rows, columns], &[true, true])?;
     Ok((w, at))
 }
 
 pub fn descriptor_gather(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (w, at) = rows(l, a, 1, 2)?;
-    load_lanes(l, &at, w.padding, MemHints::default())
+    load_described(l, &w, &at)
 }
 
 pub fn descriptor_scatter(l: &mut Lower<'_>, a: &Args) -> Result<Val> {

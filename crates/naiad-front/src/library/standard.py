@@ -79,7 +79,7 @@ def uint_to_uniform_float(x):
     else:
         signed = x.to(tl.int32, bitcast=True)
         scale: tl.constexpr = SCALE_32
-    return tl.where(signed < 0, -signed - 1, signed) * scale
+    return tl.where(signed < 0, ~signed, signed) * scale
 
 
 @triton.jit

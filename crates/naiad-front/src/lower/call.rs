@@ -104,7 +104,11 @@ impl Lower<'_> {
 
     fn call_builtin(&mut self, entry: &'static Entry, args: CallArgs) -> Result<Val> {
         if let (Call::Library, Some(f)) = (entry.call, crate::library::function(entry.path)) {
-            return self.inline(f, args);
+            // Its arithmetic wraps where it is meant to.
+            let watched = std::mem::replace(&mut self.options.sanitize_overflow, false);
+            let result = self.inline(f, args);
+            self.options.sanitize_overflow = watched;
+            return result;
         }
         let bound = bind_entry(self, entry, args)?;
         match entry.call {
@@ -127,7 +131,8 @@ impl Lower<'_> {
                 _ => None,
             };
             if let Some(fields) = items.into_iter().map(field).collect::<Option<Vec<String>>>() {
-                return self.named_tuple(what, fields, args);
+                let defaults = self.field_defaults(object);
+                return self.named_tuple(what, fields, defaults, args);
             }
         }
         let mut positional = Vec::new();
@@ -157,12 +162,43 @@ impl Lower<'_> {
         Ok(Val::from_host(result.map_err(|e| self.error(Id::BadCall, e.0, args.range, ""))?))
     }
 
+    /// What the last fields of a class of named tuples have where nothing is given for them.
+    fn field_defaults(&self, class: ObjRef) -> Vec<HostValue> {
+        let new = match self.host.attribute(class, "__new__") {
+            Ok(Some(HostValue::Object(new, _))) => new,
+            _ => return Vec::new(),
+        };
+        match self.host.attribute(new, "__defaults__") {
+            Ok(Some(HostValue::Tuple { items, .. })) => items,
+            _ => Vec::new(),
+        }
+    }
+
     /// A named tuple of the values of its fields.
-    fn named_tuple(&mut self, what: &str, fields: Vec<String>, args: CallArgs) -> Result<Val> {
-        let params: Vec<Param> =
-            fields.iter().map(|name| Param { name, optional: false, variadic: false }).collect();
+    fn named_tuple(
+        &mut self,
+        what: &str,
+        fields: Vec<String>,
+        defaults: Vec<HostValue>,
+        args: CallArgs,
+    ) -> Result<Val> {
+        let needed = fields.len().saturating_sub(defaults.len());
+        let param = |(i, name): (usize, &'_ String)| (name.clone(), i >= needed);
+        let params: Vec<(String, bool)> = fields.iter().enumerate().map(param).collect();
+        let params: Vec<Param> = params
+            .iter()
+            .map(|(name, optional)| Param { name, optional: *optional, variadic: false })
+            .collect();
         let (slots, _) = bind(self, what, &params, args)?;
-        let items = slots.into_iter().map(|o| o.map_or(Val::NONE, |o| o.val)).collect();
+        let mut defaults = defaults.into_iter();
+        let mut items = Vec::new();
+        for (i, slot) in slots.into_iter().enumerate() {
+            let default = if i >= needed { defaults.next() } else { None };
+            items.push(match slot {
+                Some(o) => o.val,
+                None => default.map_or(Val::NONE, Val::from_host),
+            });
+        }
         Ok(Val::Tuple(Rc::new(Tuple { items, names: Some(fields.into()) })))
     }
 

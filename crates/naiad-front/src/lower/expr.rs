@@ -488,7 +488,16 @@ impl Lower<'_> {
                 return Ok(Val::bool(found == (op == CmpOp::In)));
             }
         };
-        self.compare_values(predicate, left, right, range)
+        let result = self.compare_values(predicate, left, right, range)?;
+        if let (Val::Tensor(v), true) = (&result, self.options.debug) {
+            let sides = [left, right].into_iter().filter_map(|o| match o.val {
+                Val::Tensor(side) => Some((side, self.place(o.range).text().to_string())),
+                _ => None,
+            });
+            let compared = super::Compared { sides: sides.collect(), depth: self.frames.len() };
+            self.compared.insert(*v, compared);
+        }
+        Ok(result)
     }
 
     fn if_expr(&mut self, i: &ast::ExprIf) -> Result<Val> {

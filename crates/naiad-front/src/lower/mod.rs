@@ -80,6 +80,17 @@ pub(crate) struct Lower<'h> {
     pub printed: Vec<String>,
     pub options: Options,
     pub asked_num_warps: bool,
+    /// How many regions over elements are open, as of `reduce`: nothing but arithmetic may be there.
+    pub regions: usize,
+    /// In debug mode: for what each comparison was written, by the value that it gave.
+    pub compared: FxHashMap<Value, Compared>,
+}
+
+/// The sides of a comparison that are values of the running kernel, with their text.
+pub(crate) struct Compared {
+    pub sides: Vec<(Value, String)>,
+    /// Of which function's body: those of a callee say nothing to who reads the caller.
+    pub depth: usize,
 }
 
 /// Compiles `kernel`; see [`crate::compile`].
@@ -101,6 +112,8 @@ pub(crate) fn compile(
         printed: Vec::new(),
         options: *options,
         asked_num_warps: false,
+        regions: 0,
+        compared: FxHashMap::default(),
     };
     lower.parsed.insert(kernel, parsed.clone());
     let info = parsed.info();

@@ -239,11 +239,8 @@ impl Lower<'_> {
         match &test {
             _ if !self.options.debug => Ok(()),
             Val::Tensor(_) => {
-                let text = self.place(s.test.range()).text().to_string();
-                let expr = crate::source::expression(&text);
                 let cond = Operand::new(test, s.test.range());
-                let source = expr.as_ref().map(|e| (e, text.as_str()));
-                crate::builtins::debug::assert_that(self, &cond, source, &message, None, s.range())
+                crate::builtins::debug::assert_that(self, &cond, &message, None, s.range())
             }
             Val::Const(c) if !c.truthy() => {
                 let message = match &*message {

@@ -115,6 +115,10 @@ fn lane(
                     finish(d, cast_bits(Scalar::F64, d, Rounding::TowardZero, exact), o)
                 }
             },
+            // A NaN is 0 only where neither side has 64 bits.
+            (Some(s), None) if to_f64(s, x).is_nan() && (s == Scalar::F64 || to.lane() == 64) => {
+                1 << (to.lane() - 1)
+            }
             (Some(s), None) => {
                 // `as` saturates, and makes NaN 0.
                 to.saturate(integral(to_f64(s, x), o.integral) as i128)

@@ -1,7 +1,7 @@
 //! Instructions: from an opcode with its types to a function of images.
 
 use super::mask;
-use crate::scalar::{BinaryFn, Rounding, UnaryFn, cast_bits};
+use crate::scalar::{BinaryFn, Rounding, TernaryFn, UnaryFn, cast_bits};
 use crate::types::Scalar;
 
 /// From the images of the sources to that of the result. Sources come masked to their types.
@@ -357,7 +357,8 @@ impl Instruction<'_> {
                     "sub" => two(BinaryFn::Sub),
                     "mul" => two(BinaryFn::Mul),
                     _ => lanes(t, 3, move |x| {
-                        finish(fused(s, flush(x[0]), flush(x[1]), flush(x[2])))
+                        let [a, b, c] = [x[0], x[1], x[2]].map(&flush);
+                        finish(TernaryFn::Fma.eval(s, a, b, c).unwrap_or(0))
                     }),
                 }
             }
@@ -510,31 +511,5 @@ pub(super) fn clamped(s: Scalar, image: u64, most: Option<f64>) -> u64 {
         _ if x.is_nan() || x <= 0.0 => 0,
         Some(most) if x > most => from_f64(s, most),
         _ => image,
-    }
-}
-
-/// `a * b + c`, rounded once.
-fn fused(s: Scalar, a: u64, b: u64, c: u64) -> u64 {
-    match s {
-        Scalar::F64 => f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)).to_bits(),
-        Scalar::F32 => {
-            let of = |x: u64| f32::from_bits(x as u32);
-            u64::from(of(a).mul_add(of(b), of(c)).to_bits())
-        }
-        _ => {
-            // The product is exact in fp64. Where the sum is not, its last bit is made odd, so that the
-            // second rounding sees on which side of a tie it lies.
-            let (p, c) = (to_f64(s, a) * to_f64(s, b), to_f64(s, c));
-            let sum = p + c;
-            let rest = sum - p;
-            let lost = (p - (sum - rest)) + (c - rest);
-            let odd = sum.to_bits() & 1 != 0;
-            let bits = match lost {
-                _ if odd || lost == 0.0 || !sum.is_finite() => sum.to_bits(),
-                _ if (lost > 0.0) == (sum > 0.0) => sum.to_bits() + 1,
-                _ => sum.to_bits() - 1,
-            };
-            from_f64(s, f64::from_bits(bits))
-        }
     }
 }

@@ -60,6 +60,13 @@ impl Scalar {
     }
 }
 
+impl Scalar {
+    /// Whether the type has a value that is no number.
+    pub fn has_nan(self) -> bool {
+        self.is_float() && Format::of(self).is_none_or(|f| f.nan != Nan::Absent)
+    }
+}
+
 impl Format {
     pub(super) const F32: Format = ieee(32, 23);
 

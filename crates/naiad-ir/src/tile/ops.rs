@@ -2,7 +2,7 @@
 
 use super::{Tile, infer};
 use crate::entities::{Block, Value};
-use crate::op::{Attr, attr_enum, ops};
+use crate::op::{Attr, Effects, OpInfo, attr_enum, ops};
 use crate::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn};
 use crate::types::{Elem, Scalar, Shape};
 use smallvec::SmallVec;
@@ -199,6 +199,15 @@ attr_enum! {
         MaxContiguous = "max_contiguous",
         /// Runs of this many equal numbers.
         MaxConstancy = "max_constancy",
+    }
+}
+
+impl TileOp {
+    /// Whether it may stand in a region over elements: it computes, or is control flow.
+    pub fn fits_in_region(&self) -> bool {
+        let computes =
+            matches!(self.effects(), Effects::Pure | Effects::Control | Effects::Terminator);
+        computes || matches!(self, TileOp::InlineAsm { is_pure: true, .. })
     }
 }
 

@@ -14,7 +14,7 @@
 use super::{Tile, TileOp};
 use crate::entities::{Block, Value};
 use crate::function::Function;
-use crate::op::{Effects, OpInfo};
+use crate::op::OpInfo;
 use crate::types::{Shape, Type};
 
 type F = Function<Tile>;
@@ -98,7 +98,7 @@ fn isolated(f: &F, body: Block) -> Result<(), String> {
     let mut error = None;
     f.walk_block(body, &mut |inst| {
         let op = f.op(inst);
-        if !matches!(op.effects(), Effects::Pure | Effects::Control | Effects::Terminator) {
+        if !op.fits_in_region() {
             error = Some(format!("a function of elements may not contain `{}`", op.name()));
         }
         op.each_block(&mut |b| own.extend(f.block_params(b)));
