@@ -316,12 +316,9 @@ def test_norms_overflow_only_where_they_are_large(function, name):
     near(got, exact.evaluate(exact.norm, *inputs.values()), SEVERAL[function][2])
 
 
-INFINITE = pytest.mark.xfail(strict=True, reason="the norm, which overflows, is rounded on the way")
-
-
 @pytest.mark.parametrize("name", FLOATS)
 @pytest.mark.parametrize("function", ["rhypot", "rnorm3d", "rnorm4d"])
-@pytest.mark.parametrize("size", ["small", pytest.param("large", marks=INFINITE)])
+@pytest.mark.parametrize("size", ["small", "large"])
 def test_reciprocals_of_norms_at_the_ends(size, function, name):
     n = SEVERAL[function][1]
     top = {"float32": 128, "float64": 1024}[name]
@@ -435,13 +432,7 @@ def test_spellings(function):
         same(value(f"{call}({arguments})", "float32", inputs={"x": x}, names=imported), want)
 
 
-# libdevice names every parameter by its place; these have the name that those of `tl.math` have.
-NAMED_X = pytest.mark.xfail(strict=True, reason="functions of one float name their parameter `x`")
-
-
-@pytest.mark.parametrize(
-    "function", [pytest.param(f, marks=[NAMED_X] * (f in FUNCTIONS and f != "rcbrt")) for f in ARITY]
-)
+@pytest.mark.parametrize("function", ARITY)
 def test_parameters_by_name(function):
     x = np.linspace(0.1, 0.9, 16, dtype=np.float32)
     n = ARITY[function]

@@ -171,13 +171,16 @@ pub fn fast(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 pub fn pair(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let name = word(a);
     let accepted = if name.starts_with("fast_") { F32 } else { FLOATS };
-    let (v, _) = several(l, a, 2, accepted)?;
+    let (v, s) = several(l, a, 2, accepted)?;
+    if name == "rhypot" {
+        return inverse_norm(l, &v, s);
+    }
     let f = match name {
         "atan2" => BinaryFn::Atan2,
         "copysign" => BinaryFn::Copysign,
         "fdim" => BinaryFn::Fdim,
         "fmod" => BinaryFn::Fmod,
-        "hypot" | "rhypot" => BinaryFn::Hypot,
+        "hypot" => BinaryFn::Hypot,
         "nextafter" => BinaryFn::Nextafter,
         "remainder" => BinaryFn::Remainder,
         "add_rn" => BinaryFn::Add,
@@ -186,19 +189,52 @@ pub fn pair(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         "fast_powf" => BinaryFn::Pow,
         _ => BinaryFn::Div,
     };
-    let result = l.b.binary(f, v[0], v[1])?;
-    Ok(Val::Tensor(if name == "rhypot" { inverse(l, result)? } else { result }))
+    Ok(Val::Tensor(l.b.binary(f, v[0], v[1])?))
 }
 
-/// `norm3d`, `norm4d` and their inverses: one hypotenuse upon another.
+/// `norm3d`, `norm4d` and their inverses.
 pub fn norm(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let n = if word(a).contains('3') { 3 } else { 4 };
-    let (v, _) = several(l, a, n, FLOATS)?;
+    let (v, s) = several(l, a, n, FLOATS)?;
+    if word(a).starts_with('r') {
+        return inverse_norm(l, &v, s);
+    }
+    Ok(Val::Tensor(length(l, &v)?))
+}
+
+/// The length of a vector: one hypotenuse upon another.
+fn length(l: &mut Lower<'_>, v: &[Value]) -> Result<Value> {
     let mut result = v[0];
     for &x in &v[1..] {
         result = l.b.binary(BinaryFn::Hypot, result, x)?;
     }
-    Ok(Val::Tensor(if word(a).starts_with('r') { inverse(l, result)? } else { result }))
+    Ok(result)
+}
+
+/// The inverse of a length, also where only the length is beyond the type: of float32 in float64, of
+/// float64 by a quarter of it.
+fn inverse_norm(l: &mut Lower<'_>, v: &[Value], s: Scalar) -> Result<Val> {
+    let mut wide = Vec::new();
+    for &x in v {
+        wide.push(l.b.cast(x, Scalar::F64)?);
+    }
+    let whole = length(l, &wide)?;
+    let result = inverse(l, whole)?;
+    if s != Scalar::F64 {
+        return Ok(Val::Tensor(l.b.cast(result, s)?));
+    }
+    let ty = l.ty(whole);
+    let quarter = l.b.float(Scalar::F64, 0.25)?;
+    let quarter = l.b.broadcast_to(quarter, ty.shape)?;
+    for x in &mut wide {
+        *x = l.b.binary(BinaryFn::Mul, *x, quarter)?;
+    }
+    let part = length(l, &wide)?;
+    let of_part = l.b.binary(BinaryFn::Div, quarter, part)?;
+    let infinity = l.b.float(Scalar::F64, f64::INFINITY)?;
+    let infinity = l.b.broadcast_to(infinity, ty.shape)?;
+    let beyond = l.b.compare(Predicate::Eq, whole, infinity)?;
+    Ok(Val::Tensor(l.b.select(beyond, of_part, result)?))
 }
 
 /// A float and an integer of 32 bits, as floats; or two floats. An integer becomes a literal or, if it

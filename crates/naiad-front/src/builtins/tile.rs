@@ -125,7 +125,9 @@ pub fn histogram(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let fits = i64::try_from(bins).ok().filter(|&b| Shape::new(&[b]).is_ok());
     let Some(bins) = fits else {
         let range = a.need(1).range;
-        let message = format!("the number of bins must be a power of 2 and an extent of a tile, {bins} is not");
+        let message = format!(
+            "the number of bins must be a power of 2 and an extent of a tile, {bins} is not"
+        );
         return Err(l.error(Id::BadShape, message, range, ""));
     };
     let mask = match a.opt(2) {

@@ -100,6 +100,11 @@ const fn unary(path: &'static str, f: UnaryFn) -> Entry {
     Entry { path, params: "x", kind: Kind::Method, call: Call::Unary(f) }
 }
 
+/// The same in `libdevice`, which numbers its parameters.
+const fn real(path: &'static str, f: UnaryFn) -> Entry {
+    Entry { path, params: "arg0", kind: Kind::Name, call: Call::Unary(f) }
+}
+
 const fn value(path: &'static str, f: fn() -> Val) -> Entry {
     Entry { path, params: "", kind: Kind::Name, call: Call::Value(f) }
 }
