@@ -312,6 +312,9 @@ def test_prints_that_are_refused(call, id, message):
     refused(call, id, message, n="scalar int32")
 
 
-@pytest.mark.parametrize("prefix", ["'a\\nb'", "'\\t'"])
-def test_prefixes_that_would_break_the_lines(prefix):
-    refused(f"tl.device_print({prefix}, n)", None, n="scalar int32")
+@pytest.mark.parametrize("prefix", ["'a\\nb'", "'a\\tb\\n'"])
+def test_prefixes_that_would_break_the_lines(prefix, capfd):
+    """What is no printable character becomes a space, and none stands at an end."""
+    kernel = define(f"@triton.jit\ndef kernel(n):\n    tl.device_print({prefix}, n)\n")["kernel"]
+    kernel[(1,)](7)
+    assert "a b: 7 " in capfd.readouterr().out
