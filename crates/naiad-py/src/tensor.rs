@@ -92,8 +92,7 @@ fn reinterpreted(obj: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
 fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
     let py = obj.py();
     if let Some(device) = obj.getattr_opt(intern!(py, "device"))? {
-        let kind = device.getattr(intern!(py, "type"))?;
-        if !kind.eq(intern!(py, "cpu"))? {
+        if !is_cpu(&device)? && !in_cpu_storage(obj)? {
             let why =
                 format!("lies on the device '{device}', and this build of Naiad runs on the CPU");
             return unfit(why, "move it: `x.cpu()`");
@@ -130,6 +129,21 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
     };
     let view = View { elem, shape, strides };
     Ok(Tensor { elem, address, storage, view: Some(view), writable: true })
+}
+
+fn is_cpu(device: &Bound<'_, PyAny>) -> PyResult<bool> {
+    device.getattr(intern!(device.py(), "type"))?.eq(intern!(device.py(), "cpu"))
+}
+
+/// Whether the tensor's memory is the CPU's, whatever the tensor says: see `naiad.cuda`.
+fn in_cpu_storage(obj: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Some(untyped) = obj.getattr_opt(intern!(obj.py(), "untyped_storage"))? else {
+        return Ok(false);
+    };
+    match untyped.call0()?.getattr_opt(intern!(obj.py(), "device"))? {
+        Some(device) => is_cpu(&device),
+        None => Ok(false),
+    }
 }
 
 /// A part of what makes a tensor; `what` is followed by what was found instead.

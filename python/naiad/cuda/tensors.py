@@ -19,10 +19,20 @@ CPU = torch.device("cpu")
 CUDA = torch.device("cuda", 0)
 
 _Base = torch._C.TensorBase
-_is_cpu = _Base.is_cpu.__get__
+_without_overrides = torch._C.DisableTorchFunction
+_modes = torch._C._len_torch_function_stack
+_PLAIN = {torch.Tensor, torch.nn.Parameter}
 _real_device = _Base.device.__get__
 _real_to = _Base.to
 _storage = _Base.untyped_storage
+
+
+def _is_cpu(tensor, *, real=_Base.is_cpu.__get__):
+    """Whether the memory is the CPU's. Overrides would be told the name, and so call what we put there."""
+    if type(tensor) in _PLAIN and not _modes():
+        return real(tensor)
+    with _without_overrides():
+        return real(tensor)
 
 
 class _State:
@@ -102,6 +112,10 @@ def is_cuda(tensor):
         return False
     device = marked(tensor)
     return _State.used if device is None else device is CUDA
+
+
+def is_cpu(tensor):
+    return _is_cpu(tensor) and not is_cuda(tensor)
 
 
 def device_of(tensor):
@@ -349,6 +363,7 @@ def patch():
         setattr(Tensor, name, inheriting(getattr(Tensor, name)))
     Tensor.device = property(device_of)
     Tensor.is_cuda = property(is_cuda)
+    Tensor.is_cpu = property(is_cpu)
     Tensor.get_device = get_device
     Tensor.to, Tensor.cuda, Tensor.cpu = to, cuda, cpu
     Tensor.pin_memory, Tensor.is_pinned = pin_memory, is_pinned
