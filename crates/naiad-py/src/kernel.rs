@@ -541,7 +541,14 @@ impl PyCompiled {
     /// `compiled[grid](*args)` launches this variant's kernel with its options again; all
     /// parameters are given by position.
     fn __getitem__(&self, py: Python<'_>, grid: Py<PyAny>) -> PyResult<Relaunch> {
-        let options = self.options(py)?.unbind();
+        let options = self.options(py)?;
+        // A parameter that is called as an option is given with the others.
+        for (name, ..) in self.kernel.get().params() {
+            if options.contains(&name)? {
+                options.del_item(name)?;
+            }
+        }
+        let options = options.unbind();
         Ok(Relaunch { kernel: self.kernel.clone_ref(py), grid, options })
     }
 
