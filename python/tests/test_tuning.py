@@ -451,3 +451,22 @@ def test_processes_that_store_at_the_same_time(tmp_path, monkeypatch):
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(use, range(200)))
     assert len(list((tmp_path / "autotune").iterdir())) == 1
+
+
+def test_a_derived_tuner_passes_on_what_autotune_took(define):
+    kernel = define("""
+        @triton.jit
+        def kernel(ptr, BLOCK: tl.constexpr):
+            tl.store(ptr + tl.arange(0, BLOCK), 1.0)
+        """)["kernel"]
+
+    class Tuner(triton.Autotuner):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+
+    options = {"pre_hook": None, "post_hook": None, "prune_configs_by": None}
+    options |= {"warmup": 1, "rep": 1, "use_cuda_graph": False, "do_bench": None, "cache_results": False}
+    tuner = Tuner(kernel, kernel.arg_names, [triton.Config({"BLOCK": n}) for n in (4, 8)], [], None, None, **options)
+    x = np.zeros(8, np.float32)
+    tuner[(1,)](x)
+    assert x[0] == 1

@@ -77,9 +77,15 @@ class Autotuner(KernelInterface):
         pre_hook=None,
         post_hook=None,
         prune_configs_by=None,
+        warmup=None,
+        rep=None,
+        use_cuda_graph=False,
         do_bench=None,
         cache_results=False,
     ):
+        # Classes that derive from this one pass these on; `autotune` says that they will go.
+        if warmup is not None or rep is not None:
+            do_bench = do_bench or _deprecated_bench({"warmup": warmup, "rep": rep})
         self.fn = fn
         self.base_fn = _base(fn)
         self.__name__ = self.base_fn.__name__
@@ -95,8 +101,9 @@ class Autotuner(KernelInterface):
         for name in [*self.keys, *self.reset_to_zero, *self.restore_value]:
             if name not in arg_names:
                 raise ValueError(f"`{name}` is no parameter of `{self.__name__}`: {arg_names}")
-        self.user_pre_hook = pre_hook
-        self.user_post_hook = post_hook
+        # Around each trial, in place of zeroing and restoring. Classes that derive from this one set them.
+        self.pre_hook, self.user_defined_pre_hook = pre_hook, pre_hook is not None
+        self.post_hook, self.user_defined_post_hook = post_hook, post_hook is not None
         prune = dict(prune_configs_by or {})
         self.early_config_prune = prune.pop("early_config_prune", None)
         self.perf_model = prune.pop("perf_model", None)
@@ -291,19 +298,21 @@ class Autotuner(KernelInterface):
     def _before(self, nargs, kwargs, reset_only=False):
         """Zeroes what is to be zeroed; returns copies of what is to be restored."""
         arguments = {**nargs, **kwargs}
-        if self.user_pre_hook is not None:
-            self.user_pre_hook(arguments, reset_only=reset_only)
+        if self.pre_hook is not None:
+            self.pre_hook(arguments, **({"reset_only": True} if reset_only else {}))
             return {}
+        # A pointer that is optional may be None.
         for name in self.reset_to_zero:
-            _fill_zero(arguments[name])
+            if arguments[name] is not None:
+                _fill_zero(arguments[name])
         if reset_only:
             return {}
-        return {name: _copy(arguments[name]) for name in self.restore_value}
+        return {name: _copy(arguments[name]) for name in self.restore_value if arguments[name] is not None}
 
     def _after(self, nargs, kwargs, copies, exception):
         arguments = {**nargs, **kwargs}
-        if self.user_post_hook is not None:
-            self.user_post_hook(arguments, exception=exception)
+        if self.post_hook is not None:
+            self.post_hook(arguments, exception=exception)
             return
         for name, copy in copies.items():
             _restore(arguments[name], copy)
@@ -404,7 +413,7 @@ def heuristics(values):
 
 
 def _deprecated_bench(given):
-    given = {name: given[name] for name in ("warmup", "rep") if name in given}
+    given = {name: given[name] for name in ("warmup", "rep") if given.get(name) is not None}
 
     def bench(fn, quantiles):
         from ..testing import do_bench
