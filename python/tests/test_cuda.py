@@ -1,9 +1,11 @@
 """``device="cuda"`` served by the CPU. Each script runs in a process of its own, as a user's would."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -306,3 +308,13 @@ def test_the_table():
     for gpu in cuda.gpus.GPUS.values():
         assert gpu.shared_memory_per_block_optin + 1024 == gpu.shared_memory_per_multiprocessor
         assert gpu.arch in range(70, 130) and gpu.total_memory % cuda.gpus.GIB == 0
+
+
+def test_the_example_of_the_documentation(naiad_command):
+    text = (Path(__file__).resolve().parents[2] / "docs" / "scripts.md").read_text()
+    script = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    shown = re.search(r"\$ naiad (run --gpu .*)\n(.*\n)```", text)
+    done = naiad_command(*shown[1].split(), anywhere=script)
+    assert done.stdout == shown[2], done.stderr
+    table = re.search(r"stands for: (.*) \|", text)[1]
+    assert set(re.findall(r"`(\w+)`", table)) == set(cuda.gpus.GPUS)
