@@ -158,6 +158,14 @@ def test_models_train(script):
         checkpoint = torch.utils.checkpoint.checkpoint
         assert checkpoint(model, x.requires_grad_(), use_reentrant=False).is_cuda
 
+        # Gradients of weights are added up as a GPU adds them.
+        norm = nn.LayerNorm(64, device="cuda", dtype=torch.bfloat16)
+        h, dh = torch.randn(2, 2000, 64, device="cuda", dtype=torch.bfloat16)
+        out = norm(h)
+        out.backward(dh)
+        assert out.dtype == norm.bias.grad.dtype == torch.bfloat16
+        torch.testing.assert_close(norm.bias.grad.double(), dh.double().sum(0), rtol=4e-3, atol=1e-3)
+
         @torch.compile
         def compiled(x):
             return torch.nn.functional.relu(x) + 1

@@ -91,7 +91,7 @@ def test_pruning():
 
 
 def test_mistakes():
-    with pytest.raises(ValueError, match="`m` is no parameter"):
+    with pytest.warns(triton.NaiadWarning, match="`m` is no parameter"):
         triton.autotune([], key=["m"])(triton.jit(kernel))
     with pytest.raises(ValueError, match="Conflicting meta-parameters: BLOCK"):
         tuner(Recorder())[(1,)](None, 5, BLOCK=8)

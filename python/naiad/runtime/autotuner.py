@@ -6,7 +6,7 @@ import time
 import warnings
 
 from .. import _naiad, knobs
-from ..errors import CompileTimeAssertionFailure
+from ..errors import CompileTimeAssertionFailure, NaiadWarning
 from . import cache, source
 from .errors import AutotunerError, OutOfResources, PTXASError
 from .jit import KernelInterface, silently
@@ -98,7 +98,12 @@ class Autotuner(KernelInterface):
         self.keys = list(key)
         self.reset_to_zero = list(reset_to_zero or ())
         self.restore_value = list(restore_value or ())
-        for name in [*self.keys, *self.reset_to_zero, *self.restore_value]:
+        for name in self.keys:
+            # Triton passes over it, and there is public code that has such.
+            if name not in arg_names:
+                what = f"`{name}` is no parameter of `{self.__name__}`, so as part of `key` it counts for nothing"
+                warnings.warn(NaiadWarning(what), stacklevel=3)
+        for name in [*self.reset_to_zero, *self.restore_value]:
             if name not in arg_names:
                 raise ValueError(f"`{name}` is no parameter of `{self.__name__}`: {arg_names}")
         # Around each trial, in place of zeroing and restoring. Classes that derive from this one set them.
