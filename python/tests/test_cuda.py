@@ -83,7 +83,8 @@ def test_tensors_are_where_they_were_asked_to_be(script):
         for i, t in enumerate(hosts):
             assert not t.is_cuda and t.device.type == "cpu", i
         assert torch.empty(2, device="meta").device.type == x.to("meta").device.type == "meta"
-        assert repr(torch.ones(1, device=c)) == "tensor([1.], device='cuda:0')" and repr(torch.ones(1)) == "tensor([1.])"
+        assert repr(torch.ones(1, device=c)) == "tensor([1.], device='cuda:0')"
+        assert repr(torch.ones(1)) == "tensor([1.])"
 
         # Moves copy, and staying does not.
         moved = host.cuda()
@@ -203,7 +204,8 @@ def test_files_and_copies_keep_the_device(script):
 def test_defaults_and_generators(script):
     body = """
         with torch.device("cuda"):
-            assert torch.zeros(2).is_cuda and nn.Linear(2, 2).weight.is_cuda and not torch.zeros(1, device="cpu").is_cuda
+            assert torch.zeros(2).is_cuda and nn.Linear(2, 2).weight.is_cuda
+            assert not torch.zeros(1, device="cpu").is_cuda
             assert torch.tensor([1]).is_cuda and torch.as_tensor([1]).is_cuda
         assert not torch.zeros(2).is_cuda
         torch.set_default_device("cuda")

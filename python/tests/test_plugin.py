@@ -76,7 +76,8 @@ def test_statistics(suite, workers):
 
 
 def test_check_judges_by_the_view(suite):
-    past = SUITE.replace("np.zeros(n, np.float32)", "np.zeros(30, np.float32)[:n]").replace("mask=i < n", "mask=i < n + 1")
+    past = SUITE.replace("np.zeros(n, np.float32)", "np.zeros(30, np.float32)[:n]")
+    past = past.replace("mask=i < n", "mask=i < n + 1")
     assert suite("--naiad", "tests", text=past).returncode == 0
     done = suite("--naiad=check", "tests", text=past)
     assert done.returncode == 1 and "outside-view" in done.stdout

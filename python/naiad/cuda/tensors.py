@@ -63,6 +63,13 @@ def asked(device):
     return CUDA
 
 
+def index(device):
+    """The index of a device as `torch.cuda` takes it; only 0 exists."""
+    if device is not None and not (type(device) is int and device < 0):
+        asked(device)
+    return 0
+
+
 def use():
     """Notes that cuda is in use."""
     if not _State.used:
