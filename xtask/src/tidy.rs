@@ -94,7 +94,7 @@ fn dependencies(root: &Path, faults: &mut Vec<String>) {
 
 fn files(root: &Path, faults: &mut Vec<String>) {
     let mut all = Vec::new();
-    for top in ["crates", "xtask", "python", "examples", "bench"] {
+    for top in ["crates", "xtask", "python", "tools", "examples", "bench"] {
         walk(&root.join(top), &mut all);
     }
     all.sort();

@@ -98,8 +98,11 @@ class ASTSource:
         return values, types
 
     def _argument(self, path, name, ty):
+        from ..language.core import constexpr
+
         if path in self.constants:
-            return self.constants[path]
+            # As such, since the parameter may not be annotated so; items of tuples never are.
+            return constexpr(self.constants[path])
         if isinstance(ty, (tuple, list)):
             items = (self._argument((*path, i), f"{name}.{i}", item) for i, item in enumerate(ty))
             return tuple(items)

@@ -1,0 +1,122 @@
+"""Writes docs/conformance.md from the results of conformance runs."""
+
+import collections
+import re
+
+from conformance import load
+from conformance_cases import EXCLUDED, FILES
+
+HEAD = """# Conformance: Triton's own tests on Naiad
+
+Written by `cargo run -p xtask -- conformance PATH`, where PATH is a checkout of Triton; do not edit.
+The tests are run as they are, with `--device=cpu`, on a machine without a GPU, and nothing of them is
+part of this repository. The Python in `NAIAD_PYTHON` (else `.venv/bin/python`) needs torch, NumPy,
+SciPy and pytest. Behind PATH may stand `-k EXPRESSION`, `-n PROCESSES` and the files to run.
+
+A case is *skipped* or *expected to fail* where the test itself says so: nearly all of these ask for a
+particular GPU. A case is *excluded* where tools/conformance_cases.py says so; the reasons are below.
+"""
+
+
+def write(page, results, unit):
+    ours = {name: load(results / "naiad", name) for name in FILES}
+    ours = {name: cases for name, cases in ours.items() if cases}
+    text = [HEAD, by_file(ours), failures(ours), exclusions(ours), skips(ours)]
+    theirs = {name: load(results / "interpreter", name) for name in FILES}
+    text.append(times(ours, theirs))
+    page.write_text("\n".join(part for part in text if part))
+
+
+def count(cases, outcome):
+    return sum(row.get("outcome", "excluded") == outcome for row in cases.values())
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def share(passed, failed):
+    return f"{100 * passed / (passed + failed):.1f} %" if passed + failed else "–"
+
+
+def by_file(ours):
+    columns = ["passed", "failed", "skipped", "xfailed", "excluded"]
+    rows = []
+    for name, cases in ours.items():
+        numbers = [count(cases, what) for what in columns]
+        rows.append([f"`{name}`", *numbers, share(*numbers[:2])])
+    sums = [sum(row[i] for row in rows) for i in range(1, 6)]
+    rows.append(["**all**", *sums, f"**{share(*sums[:2])}**"])
+    heads = ["file", "passed", "failed", "skipped", "expected to fail", "excluded", "passed of those run"]
+    return "## Results\n\n" + table(heads, rows)
+
+
+def failures(ours):
+    found = collections.Counter()
+    example = {}
+    for name, cases in ours.items():
+        for case, row in cases.items():
+            if row.get("outcome") == "failed":
+                key = name, case.split("[")[0]
+                found[key] += 1
+                example.setdefault(key, (case, row["why"]))
+    rows = []
+    for key, number in found.most_common():
+        case, why = example[key]
+        rows.append([f"`{key[0]}`", f"`{cell(case)}`", number, cell(first_line(why))])
+    return "## What fails\n\n" + table(["file", "a case of it", "cases", "what it says"], rows) if rows else ""
+
+
+def first_line(why):
+    lines = [line.strip() for line in why.splitlines() if line.strip()]
+    # Behind the bare name of an exception stands its message.
+    if len(lines) > 1 and re.fullmatch(r"[\w.]+:", lines[0]):
+        return lines[0] + " " + lines[1]
+    return lines[0] if lines else ""
+
+
+def cell(text):
+    # The paths of whoever ran this are nobody's business.
+    text = re.sub(r"/\S*/(?=[\w.-]+)", "", text)
+    text = re.sub(r"0x[0-9a-f]+", "0x…", text)
+    return (text if len(text) <= 160 else text[:160] + "…").replace("|", "\\|")
+
+
+def exclusions(ours):
+    numbers = collections.Counter()
+    for name, cases in ours.items():
+        numbers.update(row["reason"] for row in cases.values() if row["kind"] == "excluded")
+    rows = [[f"`{file}`", f"`{cell(cases)}`", reason] for file, cases, reason in EXCLUDED]
+    counts = [[reason, number] for reason, number in numbers.most_common()]
+    text = "## What is excluded, and why\n\n" + table(["reason", "cases"], counts)
+    return text + "\n" + table(["file", "cases (a regular expression)", "reason"], rows)
+
+
+def skips(ours):
+    reasons = collections.Counter()
+    for cases in ours.values():
+        for row in cases.values():
+            if row.get("outcome") in ("skipped", "xfailed"):
+                reasons[cell(row["why"].removeprefix("Skipped: ").removeprefix("reason: "))] += 1
+    return "## Why tests skip themselves\n\n" + table(["reason", "cases"], reasons.most_common(30)) if reasons else ""
+
+
+def times(ours, theirs):
+    rows = []
+    for name, cases in theirs.items():
+        mine = ours.get(name, {})
+        both = [
+            case
+            for case, row in cases.items()
+            if row.get("outcome") == "passed" and mine.get(case, {}).get("outcome") == "passed"
+        ]
+        if both:
+            rows.append([f"`{name}`", len(both), *(sum(x[case]["seconds"] for case in both) for x in (mine, cases))])
+    if not rows:
+        return ""
+    rows.append(["**all**", *(sum(row[i] for row in rows) for i in range(1, 4))])
+    shown = [[name, n, f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}" if b else "–"] for name, n, a, b in rows]
+    heads = ["file", "cases that pass on both", "Naiad, seconds", "interpreter, seconds", "ratio"]
+    return "## Time beside Triton's interpreter\n\nOf the tests' bodies, compilation and reference results included.\n\n" + table(heads, shown)
