@@ -1,5 +1,8 @@
 """Timing and comparing: ``triton.testing``."""
 
+import contextlib
+import csv
+import os
 import time
 
 
@@ -43,6 +46,11 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
     return do_bench(fn, 0, rep, grad_to_none, quantiles, return_mode)
 
 
+# There is no profiler of a GPU's to ask either.
+do_bench_proton = do_bench
+do_bench_cudagraph_proton = do_bench_cudagraph
+
+
 def _quantile(ordered, q):
     at = q * (len(ordered) - 1)
     low = int(at)
@@ -72,6 +80,38 @@ def _to_numpy(x):
         x = x.detach().cpu()
         x = (x.float() if x.is_floating_point() else x).numpy()
     return np.asarray(x)
+
+
+def _of_a_gpu(name, instead):
+    def refuse(*args, **kwargs):
+        raise NotImplementedError(
+            f"`triton.testing.{name}` tells what a GPU can do at best, and kernels run on this machine's "
+            f"CPU: {instead}"
+        )
+
+    refuse.__name__ = name
+    return refuse
+
+
+get_dram_gbps = _of_a_gpu("get_dram_gbps", "measure the bandwidth of a large copy with `do_bench`")
+get_max_tensorcore_tflops = _of_a_gpu(
+    "get_max_tensorcore_tflops", "measure a large product of your matrix library's with `do_bench`"
+)
+get_max_simd_tflops = _of_a_gpu(
+    "get_max_simd_tflops", "measure a large product of your matrix library's with `do_bench`"
+)
+nvsmi = _of_a_gpu("nvsmi", "there is no `nvidia-smi` to be asked")
+
+
+@contextlib.contextmanager
+def set_gpu_clock(ref_sm_clock=1350, ref_mem_clock=1215):
+    """Sets nothing: gives 0 for the rates that a GPU would have had, as where it cannot be set."""
+    yield 0, 0
+
+
+def cuda_memcheck(**target_kwargs):
+    """Leaves the test as it is: `naiad run --check` looks after every access of a kernel."""
+    return lambda test: test
 
 
 class Benchmark:
@@ -114,13 +154,31 @@ class Mark:
         self.benchmarks = benchmarks
 
     def run(self, show_plots=False, print_data=False, save_path="", return_df=False, **kwargs):
-        """Measures every point; a table is printed where ``print_data`` asks for it."""
+        """Measures every point.
+
+        ``print_data`` prints a table, ``save_path`` names a folder for one file of comma separated
+        values each, ``return_df`` gives the tables, as pandas' where that is installed. Plots are
+        not drawn.
+        """
         many = isinstance(self.benchmarks, (list, tuple))
-        tables = [self._run(b, print_data, **kwargs) for b in (self.benchmarks if many else [self.benchmarks])]
+        tables = []
+        for bench in self.benchmarks if many else [self.benchmarks]:
+            heads, rows = self._measure(bench, kwargs)
+            if print_data:
+                print(f"{bench.plot_name}:")
+                for row in [heads, *rows]:
+                    print("  " + "  ".join(_cell(x) for x in row))
+            if save_path:
+                os.makedirs(save_path, exist_ok=True)
+                with open(os.path.join(save_path, f"{bench.plot_name}.csv"), "w", newline="") as file:
+                    csv.writer(file).writerows([heads, *rows])
+            tables.append(_frame(heads, rows))
         if return_df:
             return tables if many else tables[0]
 
-    def _run(self, bench, print_data, **kwargs):
+    def _measure(self, bench, kwargs):
+        unit = f" ({bench.ylabel})" if bench.ylabel else ""
+        heads = [*bench.x_names, *(f"{name}{unit}" for name in bench.line_names)]
         rows = []
         for x in bench.x_vals:
             xs = x if isinstance(x, (list, tuple)) else [x] * len(bench.x_names)
@@ -128,13 +186,22 @@ class Mark:
             row = list(xs)
             for line in bench.line_vals:
                 y = self.fn(**point, **{bench.line_arg: line}, **bench.args, **kwargs)
+                # Of a value with its range the table has the value.
                 row.append(y[0] if isinstance(y, tuple) else y)
             rows.append(row)
-        if print_data:
-            print(f"{bench.plot_name}:")
-            for row in [[*bench.x_names, *bench.line_names], *rows]:
-                print("  " + "  ".join(f"{cell:>14.6g}" if isinstance(cell, float) else f"{cell!s:>14}" for cell in row))
+        return heads, rows
+
+
+def _cell(x):
+    return f"{x:>14.6g}" if isinstance(x, float) else f"{x!s:>14}"
+
+
+def _frame(heads, rows):
+    try:
+        import pandas
+    except ImportError:
         return rows
+    return pandas.DataFrame(rows, columns=heads)
 
 
 def perf_report(benchmarks):
