@@ -135,3 +135,20 @@ def test_lint_finds_a_name_that_nothing_assigns(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert "`ofsets` is not defined" in done.stderr and "did you mean `offsets`?" in done.stderr
+
+
+def test_objects_without_memory_and_without_end(define):
+    kernel = define("@triton.jit\ndef k(x, C: tl.constexpr): tl.store(x, 1.0)")["k"]
+    nothing = triton.MockTensor(np.dtype("float32"))
+    with pytest.raises(triton.OutOfBoundsError, match="no memory"):
+        kernel[(1,)](nothing, 1)
+    endless = []
+    endless.append(endless)
+    deep = ()
+    for _ in range(10_000):
+        deep = (deep,)
+    for nested in (endless, deep):
+        with pytest.raises(ValueError, match="nested"):
+            kernel[(1,)](np.zeros(1, np.float32), nested)
+    with pytest.raises(ValueError, match="nested"):
+        kernel[(1,)](deep, 1)

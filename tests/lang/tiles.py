@@ -148,3 +148,32 @@ def of_the_machine(x):
 @triton.jit
 def never_there(x):
     tl.target_info.current_target()  # error: [unknown-tl-name] `tl.target_info.current_target` is not supported by Naiad yet
+
+
+@triton.jit
+def widened(a):
+    return a + tl.arange(0, 4)
+
+
+# kernel(x: *i32)
+@triton.jit
+def map_to_tiles(x):
+    tl.map_elementwise(widened, tl.load(x + tl.arange(0, 4)))  # error: [bad-return] the function returns int32 tile of shape (4,)
+
+
+# kernel(x: *i32)
+@triton.jit
+def logic_of_pointers(x):
+    (x + tl.arange(0, 4)).logical_and(1)  # error: [type-mismatch] numbers are wanted here
+
+
+# kernel(x: *i32)
+@triton.jit
+def stored_address(x):
+    tl.store(x, x)  # error: [type-mismatch] pointer to int32 cannot be stored as int32
+
+
+# kernel(x: *i32)
+@triton.jit
+def formatted(x):
+    tl.static_print(f"{3:05d}")  # error: [unsupported-python] formats in f-strings are not supported

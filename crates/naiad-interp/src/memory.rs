@@ -91,7 +91,11 @@ impl Tensor {
             name: arg.name.clone(),
             address: arg.address,
             lo: arg.storage.start,
-            len: arg.storage.end.saturating_sub(arg.storage.start),
+            // There is no memory at address 0, whatever an object says that stands for a tensor.
+            len: match arg.storage.start {
+                0 => 0,
+                start => arg.storage.end.saturating_sub(start),
+            },
             writable: arg.writable,
             view: arg.view.as_ref().map(Extent::new),
         }

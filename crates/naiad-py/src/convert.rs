@@ -4,12 +4,14 @@ use crate::dtype::{self, DType};
 use crate::errors::refusal;
 use crate::host::PyHost;
 use naiad::{FnRef, HostValue};
+use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyDict, PyFloat, PyFunction, PyInt, PyList, PyModule, PyString, PyTuple, PyType,
 };
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A class of the Python package, looked up once.
@@ -35,8 +37,38 @@ pub enum Hold {
     Weakly,
 }
 
+/// Deeper tuples are refused: values are walked and freed by recursion.
+const MAX_NESTING: usize = 200;
+
+thread_local! {
+    static NESTING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One level of a value that is being converted.
+pub struct Nesting(());
+
+impl Nesting {
+    pub fn enter() -> PyResult<Nesting> {
+        if NESTING.get() >= MAX_NESTING {
+            let message = format!("a tuple or list is nested more than {MAX_NESTING} deep");
+            return Err(PyValueError::new_err(message));
+        }
+        NESTING.set(NESTING.get() + 1);
+        Ok(Nesting(()))
+    }
+}
+
+impl Drop for Nesting {
+    fn drop(&mut self) {
+        NESTING.set(NESTING.get() - 1);
+    }
+}
+
 /// What the front end is to see in a Python object.
+///
+/// Tuples and lists are followed to what they hold, which may be themselves.
 pub fn to_host(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<HostValue> {
+    let _deeper = Nesting::enter()?;
     if let Some(value) = plain(host, obj, hold)? {
         return Ok(value);
     }

@@ -1,6 +1,6 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
-use crate::convert::{Hold, field_names, numpy_scalar, opaque, plain, to_host, to_python};
+use crate::convert::{Hold, Nesting, field_names, numpy_scalar, opaque, plain, to_host, to_python};
 use crate::describe::{describe, hex, options};
 use crate::errors::{exception, human, refused};
 use crate::host::PyHost;
@@ -357,6 +357,7 @@ impl PyKernel {
         if let Ok(tuple) = object.cast::<PyTuple>()
             && !is_constexpr
         {
+            let _deeper = Nesting::enter()?;
             let items = tuple.iter().map(|x| self.value(&x, false)).collect::<Result<_, _>>()?;
             return Ok(Value::Tuple { items, names: field_names(object)? });
         }

@@ -258,7 +258,10 @@ pub fn logical_or(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
 fn logical(l: &mut Lower<'_>, a: &Args, op: Operator) -> Result<Val> {
     let mut sides = Vec::new();
     for o in [a.need(0).clone(), a.need(1).clone()] {
-        let v = l.tensor(&o)?;
+        let v = match &o.val {
+            Val::Const(_) => l.tensor(&o)?,
+            _ => l.number_tile(&o)?.0,
+        };
         sides.push(Operand::new(Val::Tensor(l.nonzero(v)?), o.range));
     }
     match (sides.pop(), sides.pop()) {

@@ -186,6 +186,14 @@ pub(super) fn value(l: &mut Lower<'_>, o: &Operand, pointee: Scalar) -> Result<V
     let v = l.tensor(o)?;
     match l.ty(v).elem {
         Elem::Scalar(_) => Ok(l.b.cast(v, pointee)?),
+        Elem::Pointer(_) if !(pointee.is_int() && pointee.bits() == 64) => {
+            let what = type_name(l.ty(v));
+            let message = format!("{what} cannot be stored as {}", pointee.triton_name());
+            let e = l.error(Id::TypeMismatch, message, o.range, "");
+            Err(Box::new(
+                (*e).help("an address is a number of 64 bits: store it as int64 or uint64"),
+            ))
+        }
         // An address is stored as a number of 64 bits.
         Elem::Pointer(_) => {
             let address = l.b.op(TileOp::Bitcast { src: v, to: Elem::Scalar(Scalar::I64) })?;

@@ -204,6 +204,11 @@ pub fn map_elementwise(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
             );
             return Err(l.error(Id::BadReturn, message, f.range, ""));
         }
+        if let Some(&v) = values.iter().find(|&&v| !l.ty(v).is_scalar() || l.ty(v).is_pointer()) {
+            let what = type_name(l.ty(v));
+            let message = format!("the function returns {what}; single numbers are wanted");
+            return Err(l.error(Id::BadReturn, message, f.range, ""));
+        }
         for group in values.chunks(pack) {
             let odd = group.iter().find(|&&v| l.ty(v) != l.ty(group[0]));
             if let Some(&odd) = odd {

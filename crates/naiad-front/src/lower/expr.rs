@@ -229,6 +229,15 @@ impl Lower<'_> {
                     for element in &f.elements {
                         match element {
                             ast::InterpolatedStringElement::Literal(s) => out.push_str(&s.value),
+                            ast::InterpolatedStringElement::Interpolation(i)
+                                if i.format_spec.is_some() || i.debug_text.is_some() =>
+                            {
+                                let message = "formats in f-strings are not supported in a kernel";
+                                let e = self.error(Id::UnsupportedPython, message, i.range(), "");
+                                let help =
+                                    "write `{x}` alone, or make the text outside of the kernel";
+                                return Err(Box::new((*e).help(help)));
+                            }
                             ast::InterpolatedStringElement::Interpolation(i) => {
                                 let val = self.eval(&i.expression)?;
                                 out.push_str(&self.display(&val));
