@@ -470,3 +470,18 @@ def test_a_derived_tuner_passes_on_what_autotune_took(define):
     x = np.zeros(8, np.float32)
     tuner[(1,)](x)
     assert x[0] == 1
+
+
+def test_tuning_is_no_write_that_autograd_sees(define):
+    torch = pytest.importorskip("torch")
+    kernel = define("""
+        @triton.jit
+        def kernel(ptr, BLOCK: tl.constexpr):
+            tl.store(ptr + tl.arange(0, BLOCK), 1.0)
+        """)["kernel"]
+    tuned = triton.autotune([triton.Config({"BLOCK": n}) for n in (4, 8)], key=[])(kernel)
+    x = torch.zeros(8, requires_grad=True)
+    with torch.no_grad():
+        view = (x * 1).view(2, 4)
+    tuned[(1,)](view)
+    assert view._version == 0 and view[0, 0] == 1

@@ -480,12 +480,16 @@ def _fill_zero(tensor):
 
 
 def _copy(tensor):
-    return tensor.clone() if hasattr(tensor, "clone") else tensor.copy()
+    return _unseen(tensor).clone() if hasattr(tensor, "clone") else tensor.copy()
 
 
 def _restore(tensor, copy):
     if hasattr(tensor, "copy_"):
-        # Parameters of a model take no writes but through what is detached from them.
-        (tensor.detach() if hasattr(tensor, "detach") else tensor).copy_(copy)
+        _unseen(tensor).copy_(copy)
     else:
         tensor[...] = copy
+
+
+def _unseen(tensor):
+    """The tensor's memory, so that autograd sees no writes: what is put back was never changed."""
+    return tensor.data if hasattr(tensor, "detach") else tensor
