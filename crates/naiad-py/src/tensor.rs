@@ -91,12 +91,12 @@ fn reinterpreted(obj: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
 
 fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
     let py = obj.py();
-    if let Some(device) = obj.getattr_opt(intern!(py, "device"))? {
-        if !is_cpu(&device)? && !in_cpu_storage(obj)? {
-            let why =
-                format!("lies on the device '{device}', and this build of Naiad runs on the CPU");
-            return unfit(why, "move it: `x.cpu()`");
-        }
+    if let Some(device) = obj.getattr_opt(intern!(py, "device"))?
+        && !is_cpu(&device)?
+        && !in_cpu_storage(obj)?
+    {
+        let why = format!("lies on the device '{device}', and this build of Naiad runs on the CPU");
+        return unfit(why, "move it: `x.cpu()`");
     }
     if let Some(is_neg) = obj.getattr_opt(intern!(py, "is_neg"))?
         && is_neg.call0()?.is_truthy()?
