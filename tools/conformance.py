@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from conformance_cases import FILES
+from conformance_cases import FILES, exclusion
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
@@ -92,17 +92,17 @@ class Shard:
             environment["TRITON_INTERPRET"] = "1"
         else:
             path += [self.site, str(ROOT / "python")]
-        environment.update(
-            PYTHONPATH=os.pathsep.join([*path, os.environ.get("PYTHONPATH", "")]),
-            CONFORMANCE=json.dumps(
-                {
-                    "file": self.name,
-                    "shard": [self.index, self.args.n],
-                    "record": str(self.record),
-                    "seconds": self.args.seconds,
-                }
-            ),
-        )
+        settings = {
+            "file": self.name,
+            "shard": [self.index, self.args.n],
+            "record": str(self.record),
+            "seconds": self.args.seconds,
+        }
+        helpers = self.unit.parent.parent / "triton" / "_internal_testing.py"
+        if self.args.interpreter and helpers.exists():
+            settings["helpers"] = str(helpers)
+        environment["CONFORMANCE"] = json.dumps(settings)
+        environment["PYTHONPATH"] = os.pathsep.join([*path, os.environ.get("PYTHONPATH", "")])
         tests = self.unit.parent
         command = [sys.executable, "-m", "pytest", "-q", "--tb=line"]
         command += ["-p", "conformance_plugin", "-p", "no:cacheprovider", "-c", os.devnull]
@@ -149,7 +149,15 @@ def read(path):
 def load(results, name):
     """What became of each case of a file: {case: row}."""
     rows = [row for path in sorted(results.glob(f"{flat(name)}.*.jsonl")) for row in read(path)]
-    return {row["case"]: row for row in rows if row["kind"] in ("ended", "excluded")}
+    cases = {}
+    for row in rows:
+        # The table may have changed since the run.
+        reason = exclusion(name, row["case"])
+        if reason is not None:
+            cases[row["case"]] = {"kind": "excluded", "reason": reason}
+        elif row["kind"] == "ended":
+            cases[row["case"]] = row
+    return cases
 
 
 def summary(cases):

@@ -1,20 +1,33 @@
 """pytest's part of the conformance run: chooses cases and writes down how each ends."""
 
+import importlib.util
 import json
 import os
-import re
 import signal
+import sys
 
 import pytest
-from conformance_cases import EXCLUDED
+from conformance_cases import exclusion
 
 _settings = json.loads(os.environ["CONFORMANCE"])
 _record = open(_settings["record"], "a")
 
 
+if "helpers" in _settings:
+    # The tests' own version of Triton's helpers, where the Triton at hand is of another.
+    _spec = importlib.util.spec_from_file_location("triton._internal_testing", _settings["helpers"])
+    sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(sys.modules[_spec.name])
+
+
 def _write(kind, case, **facts):
     _record.write(json.dumps({"kind": kind, "case": case, **facts}) + "\n")
     _record.flush()
+
+
+def _case(nodeid):
+    """The name of a case below its file."""
+    return nodeid.split("::", 1)[1]
 
 
 def _done():
@@ -23,25 +36,18 @@ def _done():
     return {row["case"] for row in rows}
 
 
-def exclusion(file, name):
-    """Why a case is not run; None if it is."""
-    for pattern, cases, reason in EXCLUDED:
-        if re.fullmatch(pattern, file) and re.fullmatch(cases, name):
-            return reason
-    return None
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     index, count = _settings["shard"]
     done = _done()
     mine, others = [], []
     for item in items[index::count]:
-        reason = exclusion(_settings["file"], item.name)
-        if item.name in done:
+        case = _case(item.nodeid)
+        reason = exclusion(_settings["file"], case)
+        if case in done:
             others.append(item)
         elif reason is not None:
-            _write("excluded", item.name, reason=reason)
+            _write("excluded", case, reason=reason)
             others.append(item)
         else:
             mine.append(item)
@@ -51,7 +57,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    _write("begun", item.name)
+    _write("begun", _case(item.nodeid))
 
     def too_long(*_):
         raise TimeoutError(f"longer than {_settings['seconds']} seconds")
@@ -68,7 +74,7 @@ _reports = {}
 
 
 def pytest_runtest_logreport(report):
-    name = report.nodeid.split("::", 1)[1]
+    name = _case(report.nodeid)
     phases = _reports.setdefault(name, {})
     phases[report.when] = report
     if report.when != "teardown":

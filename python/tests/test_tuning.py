@@ -83,6 +83,13 @@ def test_tensors_are_reset_and_restored():
     assert seen == [0, 0, 0, 0] and x[0] == 1
 
 
+def test_a_tensor_that_is_not_given_is_let_alone():
+    recorder = Recorder()
+    tuner(recorder, restore_value=["ptr"])[(1,)](None, 1)
+    tuner(recorder, reset_to_zero=["ptr"])[(1,)](ptr=None, n=1)
+    assert len(recorder.launches) == 8
+
+
 def test_pruning():
     recorder = Recorder()
     prune = {"perf_model": lambda BLOCK, **_: -BLOCK, "top_k": 1}
@@ -273,6 +280,7 @@ def test_a_listener_hears_of_each_tuning(monkeypatch):
     tuned[(1,)](None, 5)
     tuned[(1,)](None, 5)
     assert len(heard) == 1 and heard[0]["best_config"] is tuned.best_config
+    assert heard[0]["duration"] == tuned.bench_time and not heard[0]["cache_hit"]
 
 
 # From here on with kernels that run.

@@ -92,7 +92,7 @@ def test_conditions(condition, holds, form):
 )
 def test_spellings_and_messages(call):
     report = fails(call, numbers(1, 2, 3, 4))
-    assert "kernel `kernel`: device assertion failed: too large" in report
+    assert "kernel `kernel`: device-side assertion failed: too large" in report
 
 
 def test_a_report_says_where_and_what():

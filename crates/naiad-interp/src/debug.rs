@@ -78,7 +78,7 @@ pub fn assertion(
     values: &[(&str, Type, &Tile)],
 ) -> Fault {
     let colon = if text.is_empty() { "" } else { ": " };
-    let message = format!("kernel `{}`: device assertion failed{colon}{text}", site.func.name);
+    let message = format!("kernel `{}`: device-side assertion failed{colon}{text}", site.func.name);
     let mut report = site.at(Id::DeviceAssert, message, &failed.shape, failed.lane);
     if !values.is_empty() {
         let value = |&(name, ty, tile): &(&str, Type, &Tile)| {

@@ -291,7 +291,7 @@ fn the_first_failing_lane_is_reported() {
         let fault = run(&func, [50, 1, 1], &[half(&mut x), int(0), int(8)], &options).unwrap_err();
         assert_eq!(
             said(&fault),
-            "error[device-assert]: kernel `check`: device assertion failed: negative, says \"check\"\n\
+            "error[device-assert]: kernel `check`: device-side assertion failed: negative, says \"check\"\n\
              note: lane (1, 3) of program (2, 0, 0)\n\
              note: there `v` is -0.1, `pid + r` is 9\n\
              note: 1 of 8 lanes fails"
@@ -317,7 +317,7 @@ fn a_scalar_assertion_without_a_message() {
     let fault = run(&func, [3, 1, 1], &[int(0)], &PLAIN).unwrap_err();
     assert_eq!(
         said(&fault),
-        "error[device-assert]: kernel `one`: device assertion failed\nnote: in program (0, 0, 0)"
+        "error[device-assert]: kernel `one`: device-side assertion failed\nnote: in program (0, 0, 0)"
     );
 }
 

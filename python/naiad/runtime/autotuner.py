@@ -195,7 +195,7 @@ class Autotuner(KernelInterface):
                 key=key,
                 best_config=best,
                 configs_timings=self.configs_timings,
-                bench_time=self.bench_time,
+                duration=self.bench_time,
                 cache_hit=bool(timings),
             )
         return best, not timings

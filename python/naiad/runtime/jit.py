@@ -453,6 +453,15 @@ class TensorWrapper:
     def copy_(self, other):
         self.base.copy_(other.base)
 
+    def to(self, device):
+        return TensorWrapper(self.base.to(device), self.dtype)
+
+    def new_empty(self, size):
+        return TensorWrapper(self.base.new_empty(size), self.dtype)
+
+    def new_zeros(self, size):
+        return TensorWrapper(self.base.new_zeros(size), self.dtype)
+
     def __repr__(self):
         return f"TensorWrapper[{self.dtype}]({self.base})"
 
