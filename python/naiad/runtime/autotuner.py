@@ -27,6 +27,7 @@ class Config:
         maxnreg=None,
         pre_hook=None,
         ir_override=None,
+        num_cpu_threads=None,
     ):
         self.kwargs = kwargs
         self.num_warps = num_warps
@@ -35,6 +36,8 @@ class Config:
         self.maxnreg = maxnreg
         self.pre_hook = pre_hook
         self.ir_override = ir_override
+        # Of the fork of Triton for CPUs, and kept: here all launches are spread over all threads.
+        self.num_cpu_threads = num_cpu_threads
 
     def all_kwargs(self):
         """What a launch is given: the options that are None are left to their defaults."""
