@@ -133,6 +133,7 @@ def shapes(x, n):
     tl.static_assert(tl.reshape(a, (2, 16)).shape == (2, 16) and a.reshape(2, 16).permute(1, 0).shape[0] == 16)
     v, i = tl.max(a, 0, return_indices=True)
     tl.static_assert(i.dtype == tl.int32 and tl.cumsum(a.to(tl.int8), 0).dtype == tl.int32)
+    tl.static_assert(tl.cumsum(a.to(tl.bfloat16), 0).dtype == tl.bfloat16)
 
 
 # kernel(x: *fp32, n: i32)

@@ -368,8 +368,13 @@ fn running(l: &mut Lower<'_>, a: &Args, f: BinaryFn) -> Result<Val> {
         None => 0,
     };
     let reverse = l.const_bool(a.opt(2), false)?;
-    let body = region(l, &[x], |l, p| Ok(vec![l.b.binary(f, p[0], p[1])?]))?;
-    Ok(Val::Tensor(l.b.op(TileOp::Scan { inputs: vec![x], axis, reverse, body })?))
+    // bfloat16 has so few digits that a sum which is rounded to it at each step soon stands still:
+    // it is rounded once.
+    let elem = l.ty(x).elem.scalar();
+    let wide = if elem == Some(Scalar::BF16) { l.b.cast(x, Scalar::F32)? } else { x };
+    let body = region(l, &[wide], |l, p| Ok(vec![l.b.binary(f, p[0], p[1])?]))?;
+    let out = l.b.op(TileOp::Scan { inputs: vec![wide], axis, reverse, body })?;
+    Ok(Val::Tensor(if wide == x { out } else { l.b.cast(out, Scalar::BF16)? }))
 }
 
 pub fn cumsum(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
