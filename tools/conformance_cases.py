@@ -10,7 +10,7 @@ FILES = """
     language/test_libdevice.py language/test_annotations.py language/test_subprocess.py
     language/test_decorator.py language/test_pipeliner.py language/test_mxfp.py
     test_debug.py test_knobs.py runtime/test_autotuner.py runtime/test_autotune_listener.py
-    runtime/test_launch.py runtime/test_compilation_listener.py runtime/test_driver.py
+    runtime/test_launch.py runtime/test_compilation_listener.py
 """.split()
 
 _IR = "reads the text that another compiler made: TTIR, TTGIR, LLVM IR, PTX"
@@ -46,7 +46,6 @@ EXCLUDED = [
     (r"runtime/test_launch\.py", r"test_interpreter_.*", _INSIDE),
     (r"runtime/test_launch\.py", r"test_launch_with_options\[.*", _SAME),
     (r"runtime/test_compilation_listener\.py", r".*", _INSIDE),
-    (r"runtime/test_driver\.py", r".*", _INSIDE),
 ]
 
 

@@ -13,8 +13,11 @@ The tests are run as they are, with `--device=cpu`, on a machine without a GPU, 
 part of this repository. The Python in `NAIAD_PYTHON` (else `.venv/bin/python`) needs torch, NumPy,
 SciPy and pytest. Behind PATH may stand `-k EXPRESSION`, `-n PROCESSES` and the files to run.
 
-A case is *skipped* or *expected to fail* where the test itself says so: nearly all of these ask for a
-particular GPU. A case is *excluded* where tools/conformance_cases.py says so; the reasons are below.
+Last written from the tests of Triton's fork for CPUs, which are those of release 3.7 with more skips.
+
+A case is *skipped* or *expected to fail* where the test itself says so: it asks for a particular GPU, or
+spares the fork's own compiler. A case is *excluded* where tools/conformance_cases.py says so; the reasons
+are below.
 """
 
 
@@ -119,4 +122,4 @@ def times(ours, theirs):
     rows.append(["**all**", *(sum(row[i] for row in rows) for i in range(1, 4))])
     shown = [[name, n, f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}" if b else "–"] for name, n, a, b in rows]
     heads = ["file", "cases that pass on both", "Naiad, seconds", "interpreter, seconds", "ratio"]
-    return "## Time beside Triton's interpreter\n\nOf the tests' bodies, compilation and reference results included.\n\n" + table(heads, shown)
+    return "## Time beside Triton's interpreter\n\nOf the tests' bodies, compilation and reference results included, on two cores of one machine.\n\n" + table(heads, shown)
