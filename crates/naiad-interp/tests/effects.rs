@@ -380,3 +380,29 @@ fn numbers_are_shown_short_and_exactly() {
         }
     }
 }
+
+/// Writes, waits for the program's own threads, reads back; a hint gives its operand.
+const ORDERED: &str = "tile @ordered(%p p: *i32, %n n: i32) {
+  %i = arange start=0 end=8 : <8xi32>
+  %known = hint.multiple_of %i values=(8) : <8xi32>
+  %base = splat %p shape=(8) : <8x*i32>
+  %at = ptr_add %base, %known : <8x*i32>
+  %m = splat %n shape=(8) : <8xi32>
+  %x = binary.mul %known, %m : <8xi32>
+  store %at, %x
+  barrier
+  %back = load %at : <8xi32>
+  %twice = binary.add %back, %back : <8xi32>
+  store %at, %twice
+  return
+}";
+
+#[test]
+fn a_barrier_keeps_the_order_and_a_hint_the_value() {
+    let func = kernel(ORDERED);
+    each(|options| {
+        let mut memory = vec![-1i32; 8];
+        run(&func, [1, 1, 1], &[tensor("p", &mut memory), int(5)], &options).unwrap();
+        assert_eq!(memory, [0, 10, 20, 30, 40, 50, 60, 70]);
+    });
+}
