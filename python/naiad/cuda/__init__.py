@@ -13,7 +13,7 @@ Why it is done by patching attributes, of what was tried on torch 2.15:
   operator, and their memory cannot be passed to a kernel as an address.
 - Attributes of ``torch`` and ``torch.Tensor`` cost nothing where they are not called, hold in all
   threads and forked workers, and leave tensors what they are, so that copying, pickling, printing and
-  optimizers need no care. A patched factory or move costs under 2 us more. What is lost is the device
+  optimizers need no care. A patched factory costs 0.6 us more, `clone` and `empty_like` 5 us (measured on a busy machine). What is lost is the device
   of a result that C++ made; see `tensors` for what is assumed of it.
 """
 
