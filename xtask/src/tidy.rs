@@ -11,7 +11,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("naiad-ir", &["naiad-diag"]),
     ("naiad-front", &["naiad-diag", "naiad-ir"]),
     ("naiad-interp", &["naiad-diag", "naiad-ir"]),
-    ("naiad", &["naiad-diag", "naiad-ir", "naiad-front", "naiad-interp"]),
+    ("naiad-opt", &["naiad-diag", "naiad-ir"]),
+    ("naiad-cpu", &["naiad-diag", "naiad-ir", "naiad-opt"]),
+    ("naiad", &["naiad-diag", "naiad-ir", "naiad-front", "naiad-interp", "naiad-opt", "naiad-cpu"]),
     ("naiad-cli", &["naiad"]),
     ("naiad-py", &["naiad", "naiad-cli"]),
     ("xtask", &[]),
@@ -22,6 +24,9 @@ const PRIVATE: &[(&str, &str)] = &[
     ("ruff_python_parser", "naiad-front"),
     ("ruff_python_ast", "naiad-front"),
     ("ruff_text_size", "naiad-front"),
+    ("cranelift-codegen", "naiad-cpu"),
+    ("cranelift-frontend", "naiad-cpu"),
+    ("cranelift-jit", "naiad-cpu"),
     ("annotate-snippets", "naiad-diag"),
     ("clap", "naiad-cli"),
     ("pyo3", "naiad-py"),
@@ -31,7 +36,8 @@ const PRIVATE: &[(&str, &str)] = &[
 const MAX_LINES: usize = 700;
 
 /// Crates below the API: no files, environment, clock or printing.
-const PURE: &[&str] = &["naiad-diag", "naiad-ir", "naiad-front", "naiad-interp"];
+const PURE: &[&str] =
+    &["naiad-diag", "naiad-ir", "naiad-front", "naiad-interp", "naiad-opt", "naiad-cpu"];
 const FORBIDDEN: &[&str] =
     &["std::fs", "std::env", "std::process", "println!", "eprintln!", "Instant::now", "SystemTime"];
 

@@ -1,0 +1,3 @@
+//! Kernels as machine code of this CPU.
+
+pub mod runtime;

@@ -1,0 +1,1 @@
+//! Analyses and passes over Tile IR that know no target.
