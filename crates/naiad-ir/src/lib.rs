@@ -1,7 +1,8 @@
 //! The intermediate representation: what kernels mean between their source and any executor.
 //!
 //! A [`Function`] is SSA with structured control flow over a [`op::Dialect`], which is a closed set
-//! of ops declared in one table, and of types. So far there is one dialect, [`tile::Tile`].
+//! of ops declared in one table, and of types. There are two dialects: [`tile::Tile`], what the author
+//! wrote, and [`thread::Thread`], what one processor does.
 //!
 //! - [`types`]: scalars, pointers, shapes.
 //! - [`scalar`]: the table of functions on numbers with their exact meaning, and conversions.
@@ -9,7 +10,7 @@
 //! - [`ptx_asm`]: what inline assembly means, as far as it is arithmetic.
 //! - [`op`]: what a table of ops provides; [`function`], [`verify()`], [`text`]: written once for all
 //!   dialects.
-//! - [`tile`]: Tile IR, whose meaning is in its module's documentation.
+//! - [`tile`], [`thread`]: the dialects, whose meanings are in their modules' documentation.
 
 pub mod entities;
 pub mod function;
@@ -18,6 +19,7 @@ pub mod op;
 pub mod ptx_asm;
 pub mod scalar;
 pub mod text;
+pub mod thread;
 pub mod tile;
 pub mod types;
 mod verify;

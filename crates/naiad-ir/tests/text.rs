@@ -3,6 +3,7 @@
 use naiad_diag::Source;
 use naiad_ir::op::Attr;
 use naiad_ir::text::parse;
+use naiad_ir::thread::Thread;
 use naiad_ir::tile::{Builder, Scalars, Text, Texts, Tile, TileOp};
 use naiad_ir::{Scalar, Shape, verify};
 
@@ -85,4 +86,33 @@ fn functions_come_back() {
         f.insts(f.entry()).iter().map(|&i| f.op(i).clone()).collect()
     };
     assert_eq!(ops(&again), ops(&b.func));
+}
+
+#[test]
+fn thread_ir_reads_back_what_it_prints() {
+    let text = "\
+thread @axpy(%0 x: addr, %1 n: i64, %2 a: fp32) {
+  %3 = const value=0:i64 : i64
+  %4 = const value=4:i64 : i64
+  %5 = const value=-0.0:fp32 lanes=4 : fp32x4
+  %6 = splat %2 lanes=4 : fp32x4
+  %7 = for %3, %1, %4 inits=[%5] {
+  ^(%8: i64, %9: fp32x4):
+    %10 = binary.mul %8, %4 : i64
+    %11 = addr_add %0, %10 : addr
+    %12 = load %11 disp=16 elem=fp32 lanes=4 : fp32x4
+    %13 = ternary.fma %6, %12, %9 : fp32x4
+    yield values=[%13]
+  } : fp32x4
+  %14 = shuffle %7, %7 order=(2,3) : fp32x2
+  %15 = extract %14 lane=0 : fp32
+  %16 = regs elem=fp32 count=8 : <8*fp32>
+  regs_set %16, %15 index=7
+  store %0, %15 disp=0
+  return
+}
+";
+    let func = parse::<Thread>(&Source::new("k.thread", text)).unwrap();
+    verify(&func).unwrap();
+    assert_eq!(func.to_string(), text);
 }

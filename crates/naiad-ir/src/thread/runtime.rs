@@ -1,0 +1,58 @@
+//! What compiled code may call.
+//!
+//! Arguments are integers of 64 bits and addresses. Lengths count elements, strides bytes. A type is
+//! its position in [`Scalar::ALL`](crate::Scalar::ALL).
+
+use super::types::ThreadType;
+use crate::op::attr_enum;
+
+attr_enum! {
+    /// A function of the runtime.
+    pub enum RuntimeFn [suffix] {
+        /// `(dst, dst_s0, dst_s1, src, src_s0, src_s1, n0, n1, size, stream)`: copies a box of elements of
+        /// `size` bytes, past the cache if `stream` is not 0.
+        Copy2d = "copy2d",
+        /// `(a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, m, n, k, a_type, b_type, c_type)`: adds the product of
+        /// an `m x k` and a `k x n` matrix to an `m x n` one with contiguous rows.
+        Dot = "dot",
+        /// `(dst, src, rows, n, type, descending)`: sorts rows.
+        Sort = "sort",
+        /// `(dst, src, rows, n, k, type, descending)`: the first `k` of each sorted row.
+        TopK = "topk",
+        /// `(dst, src, mask or 0, count, bins, type)`: counts into i32.
+        Histogram = "histogram",
+        /// `(context, site, address, lane)`: whether the access of this site may touch the element at
+        /// the address.
+        MayAccess = "may_access",
+        /// `(context, site, program, operands)`: what the host does for an op (printing, assertions,
+        /// inline assembly, facts of the machine); `operands` are addresses of buffers, one for each
+        /// operand and then for each result. Whether to go on.
+        Host = "host",
+        /// `(address, type, op, value)`: an atomic update of a type that has no instruction for it; the
+        /// op is its position in [`AtomicOp::ALL`](crate::tile::AtomicOp::ALL). Gives the old bits.
+        AtomicRmw = "atomic_rmw",
+        /// `(address, bytes, compare, value)`: an atomic exchange if equal. Gives the old bits.
+        AtomicCas = "atomic_cas",
+    }
+}
+
+const A: ThreadType = ThreadType::ADDR;
+const I: ThreadType = ThreadType::I64;
+const B: ThreadType = ThreadType::BOOL;
+
+impl RuntimeFn {
+    /// Types of the arguments and of the results.
+    pub const fn signature(self) -> (&'static [ThreadType], &'static [ThreadType]) {
+        match self {
+            RuntimeFn::Copy2d => (&[A, I, I, A, I, I, I, I, I, I], &[]),
+            RuntimeFn::Dot => (&[A, I, I, A, I, I, A, I, I, I, I, I, I, I], &[]),
+            RuntimeFn::Sort => (&[A, A, I, I, I, I], &[]),
+            RuntimeFn::TopK => (&[A, A, I, I, I, I, I], &[]),
+            RuntimeFn::Histogram => (&[A, A, A, I, I, I], &[]),
+            RuntimeFn::MayAccess => (&[A, I, A, I], &[B]),
+            RuntimeFn::Host => (&[A, I, I, A], &[B]),
+            RuntimeFn::AtomicRmw => (&[A, I, I, I], &[I]),
+            RuntimeFn::AtomicCas => (&[A, I, I, I], &[I]),
+        }
+    }
+}
