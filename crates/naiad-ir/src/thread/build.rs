@@ -213,23 +213,35 @@ impl Builder {
         self.ops(ThreadOp::RuntimeCall { f, args })
     }
 
-    /// A counted loop over i64; `body` gets the induction variable and the carried values and gives
-    /// their next ones.
-    pub fn for_loop(
-        &mut self,
-        [lower, upper, step]: [Value; 3],
-        inits: Vec<Value>,
-        body: impl FnOnce(&mut Builder, Value, &[Value]) -> Vec<Value>,
-    ) -> Vec<Value> {
+    /// Begins a counted loop: ops are made in its body until [`Builder::end_for`].
+    pub fn begin_for(&mut self, [lower, upper, step]: [Value; 3], inits: Vec<Value>) -> ForLoop {
+        let body = self.func.new_block();
+        let iv = self.func.add_block_param(body, self.ty(lower));
+        let carried =
+            inits.iter().map(|&v| self.func.add_block_param(body, self.func.ty(v))).collect();
+        let outer = self.enter(body);
+        ForLoop { iv, carried, bounds: [lower, upper, step], inits, body, outer }
+    }
+
+    /// Ends a counted loop with the next values of what it carries; gives the last ones.
+    pub fn end_for(&mut self, l: ForLoop, next: Vec<Value>) -> Vec<Value> {
+        self.run(ThreadOp::Yield { values: next });
+        self.enter(l.outer);
+        let [lower, upper, step] = l.bounds;
+        self.ops(ThreadOp::For { lower, upper, step, inits: l.inits, body: l.body })
+    }
+
+    /// Begins a branch: ops are made in it until [`Builder::end_branch`].
+    pub fn begin_branch(&mut self) -> Branch {
         let block = self.func.new_block();
-        let iv = self.func.add_block_param(block, self.ty(lower));
-        let carried: Vec<Value> =
-            inits.iter().map(|&v| self.func.add_block_param(block, self.func.ty(v))).collect();
-        let outer = self.enter(block);
-        let values = body(self, iv, &carried);
+        Branch { block, outer: self.enter(block) }
+    }
+
+    /// Ends a branch with the values that it gives; it is to be one of [`ThreadOp::If`]'s.
+    pub fn end_branch(&mut self, branch: Branch, values: Vec<Value>) -> Block {
         self.run(ThreadOp::Yield { values });
-        self.enter(outer);
-        self.ops(ThreadOp::For { lower, upper, step, inits, body: block })
+        self.enter(branch.outer);
+        branch.block
     }
 
     /// One of two branches, which give the same number of values.
@@ -239,19 +251,31 @@ impl Builder {
         then: impl FnOnce(&mut Builder) -> Vec<Value>,
         otherwise: impl FnOnce(&mut Builder) -> Vec<Value>,
     ) -> Vec<Value> {
-        let branch = |this: &mut Builder, make: &mut dyn FnMut(&mut Builder) -> Vec<Value>| {
-            let block = this.func.new_block();
-            let outer = this.enter(block);
-            let values = make(this);
-            this.run(ThreadOp::Yield { values });
-            this.enter(outer);
-            block
-        };
-        let (mut then, mut otherwise) = (Some(then), Some(otherwise));
-        let then = branch(self, &mut |b| then.take().map_or_else(Vec::new, |f| f(b)));
-        let otherwise = branch(self, &mut |b| otherwise.take().map_or_else(Vec::new, |f| f(b)));
+        let branch = self.begin_branch();
+        let values = then(self);
+        let then = self.end_branch(branch, values);
+        let branch = self.begin_branch();
+        let values = otherwise(self);
+        let otherwise = self.end_branch(branch, values);
         self.ops(ThreadOp::If { cond, then, otherwise })
     }
+}
+
+/// A counted loop under construction.
+pub struct ForLoop {
+    /// The induction variable.
+    pub iv: Value,
+    pub carried: Vec<Value>,
+    bounds: [Value; 3],
+    inits: Vec<Value>,
+    body: Block,
+    outer: Block,
+}
+
+/// A branch under construction.
+pub struct Branch {
+    block: Block,
+    outer: Block,
 }
 
 /// Records the operations of an elementary function on vectors of `BITS`-bit floats.

@@ -30,7 +30,7 @@ mod runtime;
 mod types;
 mod verify;
 
-pub use build::{Builder, Expand};
+pub use build::{Branch, Builder, Expand, ForLoop};
 pub use ops::{Capability, Lanes, Permutation, Site, ThreadOp};
 pub use runtime::RuntimeFn;
 pub use types::{ThreadElem, ThreadType, Vector};
