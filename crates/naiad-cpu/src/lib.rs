@@ -1,3 +1,5 @@
 //! Kernels as machine code of this CPU.
 
+pub mod dist;
+pub mod facts;
 pub mod runtime;

@@ -1,0 +1,722 @@
+//! The loop nest of a group.
+//!
+//! One axis is the vector axis; the others are loops around it, in the order of the tile. The masks of
+//! the group's loads and stores bound the loops, as far as they compare an index with a number:
+//!
+//! ```text
+//!                      vector axis
+//!              lo          whole   hi            n        in    every bound holds: no mask is asked
+//!           +---+------------+---+--+------------+        past  the vector axis' bound does not hold
+//!    rows   | s |     in     | s |    past   | s |        off   a bound of the rows does not hold
+//!   inside  |   |            |   |           |   |        s     single lanes, as they are written
+//!           +---+------------+---+-----------+---+
+//!    rows   |                off                 |        not fast: s from 0 to n in every row
+//!   outside |                                    |
+//!           +------------------------------------+
+//! ```
+//!
+//! What is not inside is made only if somebody wants it: nobody does if all roots are stores with these
+//! bounds in their masks.
+
+use super::access::{Access, Conditions, Reach};
+use super::elementwise;
+use super::group::{Group, Root};
+use super::lanes::{Bound, Map, Nest, bounds, identity};
+use super::{Buffer, Dist, Place, Result, stored};
+use naiad_ir::scalar::{BinaryFn, Predicate, Rounding};
+use naiad_ir::thread::{ThreadElem, ThreadOp};
+use naiad_ir::tile::Constant;
+use naiad_ir::{Inst, Scalar, Shape, Value};
+use naiad_opt::affine::Conjunct;
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
+
+/// Bodies with no more than this weight are made twice as wide: they wait for memory.
+const LIGHT: u32 = 14;
+
+/// A loop nest that is being made.
+struct Job {
+    roots: Vec<Made>,
+    rank: usize,
+    /// All conditions of the fast version; none where they are known to hold.
+    ok: Option<Value>,
+    /// Bounds of the nest's loops, and the ranges that they leave of each axis.
+    bounds: Vec<Bound>,
+    range: Vec<(Value, Value)>,
+    /// Some root wants lanes outside of the bounds.
+    outside: bool,
+}
+
+/// A root with where its results go.
+struct Made {
+    root: Root,
+    into: Target,
+}
+
+enum Target {
+    Nothing,
+    /// Each lane its element.
+    Tile(Buffer),
+    /// Lanes of one row are combined in registers, and the row's result goes to the buffer, if the tile
+    /// has other rows.
+    Row {
+        buffer: Option<Buffer>,
+        map: Map,
+    },
+    /// Rows are combined in memory.
+    Rows {
+        buffer: Buffer,
+        map: Map,
+    },
+}
+
+/// Accumulators of a row: lanes, and one for single elements.
+#[derive(Clone, Default)]
+struct Sums {
+    lanes: Vec<Value>,
+    one: Vec<Value>,
+}
+
+impl Dist<'_> {
+    /// Makes the loops of a group.
+    pub(super) fn emit(&mut self, group: Group) -> Result<()> {
+        let wants = self.wants(&group.roots, group.shape);
+        if let Some(&v) = wants.missing.first() {
+            return Err(super::Unsupported { what: format!("{v} before it is there"), inst: None });
+        }
+        let accesses = self.accesses(&group, &wants.tiles);
+        let va = self.vector_axis(&group, &accesses);
+        let lanes = self.lane_count(&group, va, &wants.tiles);
+        let zero = self.b.i64(0);
+        let mut n = Nest {
+            shape: group.shape,
+            va,
+            lanes,
+            index: smallvec![zero; group.shape.rank()],
+            vector: false,
+            memo: Vec::new(),
+            rows: Vec::new(),
+            reaches: FxHashMap::default(),
+            known: Vec::new(),
+        };
+        let bounds = self.loop_bounds(&group, &accesses);
+        let mut conditions = Conditions::default();
+        let range = self.ranges(&mut n, &bounds, &accesses, &mut conditions)?;
+        let mut blind = false;
+        for (access, map) in &accesses {
+            let reach = self.reach(access, &mut conditions)?;
+            if matches!(reach, Reach::Lanes) && !self.is_bounded(access, map, &bounds) {
+                blind = true;
+            }
+            n.reaches.insert((access.inst, map.clone()), reach);
+        }
+        let ok = self.all(conditions);
+        let outside = !bounds.is_empty()
+            && (blind || group.roots.iter().any(|r| !self.ends_at(r, &bounds, group.shape.rank())));
+        let rank = group.shape.rank();
+        let roots = self.targets(&n, group.roots)?;
+        let job = Job { roots, rank, ok, bounds, range, outside };
+        n.open();
+        let axes: Vec<usize> = (0..rank).filter(|&d| d != va).collect();
+        let results = self.outer(&mut n, &job, &axes)?;
+        n.close();
+        self.finish(job, results)
+    }
+
+    /// The loads and stores of a group, each with the map by which it is reached.
+    fn accesses(&self, group: &Group, tiles: &[(Value, Map)]) -> Vec<(Access, Map)> {
+        let mut all = Vec::new();
+        for root in &group.roots {
+            if let Root::Store { inst } = root {
+                all.extend(self.access(*inst).map(|a| (a, identity(group.shape.rank()))));
+            }
+        }
+        for (v, map) in tiles {
+            if let naiad_ir::Def::Result(inst, _) = self.f.def(*v) {
+                all.extend(self.access(inst).map(|a| (a, map.clone())));
+            }
+        }
+        all
+    }
+
+    /// The axis along which most accesses are contiguous, the last one if that decides nothing.
+    fn vector_axis(&mut self, group: &Group, accesses: &[(Access, Map)]) -> usize {
+        let mut score = vec![0u32; group.shape.rank()];
+        for (access, map) in accesses {
+            let Some(address) = self.analysis.address(access.ptr) else { continue };
+            for (step, to) in address.offset.steps.iter().zip(map) {
+                if let Some(to) = to
+                    && step.constant() == Some(access.elem.size() as i64)
+                {
+                    score[usize::from(*to)] += 2;
+                }
+            }
+        }
+        for (d, n) in group.shape.dims().enumerate() {
+            // A short axis makes short vectors.
+            score[d] = (score[d] + 1) * (n.min(8) as u32);
+        }
+        let best = (0..score.len()).rev().max_by_key(|&d| (score[d], d));
+        best.unwrap_or(0)
+    }
+
+    fn lane_count(&self, group: &Group, va: usize, tiles: &[(Value, Map)]) -> u32 {
+        let mut weight = 0;
+        let mut wide = false;
+        for (v, map) in tiles {
+            if let naiad_ir::Def::Result(inst, _) = self.f.def(*v) {
+                weight += super::plan::weight(self.f, inst);
+            }
+            let data = self.f.ty(*v).elem.scalar().is_some_and(|s| s.is_float() && s.bits() == 64);
+            wide |= data && map.contains(&Some(va as u8));
+        }
+        let lanes = if weight <= LIGHT { 16 } else { 8 };
+        let lanes = if wide { lanes / 2 } else { lanes };
+        lanes.min(group.shape.dim(va) as u32)
+    }
+
+    /// The bounds by which the nest's loops are bounded: of each axis and side the first one, of stores
+    /// before that of loads.
+    fn loop_bounds(&mut self, group: &Group, accesses: &[(Access, Map)]) -> Vec<Bound> {
+        let mut all: Vec<Bound> = Vec::new();
+        for (access, map) in accesses {
+            let Some(mask) = access.mask else { continue };
+            for c in self.analysis.conjuncts(mask) {
+                let Some(bound) = bounds(&[c], map).and_then(|mut b| b.pop()) else { continue };
+                let same_side = |have: &Bound| match (have, &bound) {
+                    (Bound::Below(d, _), Bound::Below(e, _)) => d == e,
+                    (Bound::From(d, _), Bound::From(e, _)) => d == e,
+                    (Bound::Uniform(v), Bound::Uniform(w)) => v == w,
+                    _ => false,
+                };
+                let short = match bound {
+                    Bound::Below(d, _) | Bound::From(d, _) => group.shape.dim(d.into()) == 1,
+                    Bound::Uniform(_) => false,
+                };
+                if !short && !all.iter().any(same_side) {
+                    all.push(bound);
+                }
+            }
+        }
+        all
+    }
+
+    /// The range that the bounds leave of each axis, and the conditions under which it does.
+    fn ranges(
+        &mut self,
+        n: &mut Nest,
+        all: &[Bound],
+        accesses: &[(Access, Map)],
+        conditions: &mut Conditions,
+    ) -> Result<Vec<(Value, Value)>> {
+        let zero = self.b.i64(0);
+        let mut range: Vec<(Value, Value)> = Vec::new();
+        for d in n.shape.dims() {
+            range.push((zero, self.b.i64(d as i64)));
+        }
+        for bound in all {
+            match bound {
+                Bound::Below(d, end) => {
+                    let end = self.expr(end)?;
+                    let r = &mut range[usize::from(*d)].1;
+                    let limit = *r;
+                    let end = self.max(end, zero);
+                    range[usize::from(*d)].1 = self.min(end, limit);
+                }
+                Bound::From(d, start) => {
+                    let start = self.expr(start)?;
+                    let end = self.b.i64(n.shape.dim(usize::from(*d)) as i64);
+                    let start = self.max(start, zero);
+                    range[usize::from(*d)].0 = self.min(start, end);
+                }
+                Bound::Uniform(v) => {
+                    let cond = self.scalar(*v)?;
+                    let end = range[n.va].1;
+                    range[n.va].1 = self.b.select(cond, end, zero);
+                }
+            }
+        }
+        for (lo, hi) in &mut range {
+            if self.b.known_int(*lo) != Some(0) {
+                // Past its end a range would count backwards.
+                *lo = self.min(*lo, *hi);
+            }
+        }
+        for (access, map) in accesses {
+            let Some(mask) = access.mask else { continue };
+            for c in self.analysis.conjuncts(mask) {
+                let bound = bounds(std::slice::from_ref(&c), map).and_then(|mut b| b.pop());
+                if bound.is_none_or(|b| !all.contains(&b)) {
+                    continue;
+                }
+                if let Conjunct::Below { fits, .. } | Conjunct::From { fits, .. } = &c {
+                    for fit in fits {
+                        self.fit(fit, conditions)?;
+                    }
+                }
+            }
+        }
+        Ok(range)
+    }
+
+    fn all(&mut self, conditions: Conditions) -> Option<Value> {
+        let mut all: Option<Value> = None;
+        for c in conditions.all {
+            all = Some(match all {
+                Some(a) => self.b.binary(BinaryFn::And, a, c),
+                None => c,
+            });
+        }
+        all
+    }
+
+    /// Whether every lane that the access touches is within the bounds.
+    fn is_bounded(&mut self, access: &Access, map: &Map, all: &[Bound]) -> bool {
+        let conjuncts = access.mask.map_or_else(Vec::new, |m| self.analysis.conjuncts(m));
+        let own: Vec<Bound> = conjuncts
+            .iter()
+            .filter_map(|c| bounds(std::slice::from_ref(c), map).and_then(|mut b| b.pop()))
+            .collect();
+        all.iter().all(|b| own.contains(b))
+    }
+
+    /// Whether a root has nothing to do outside of the bounds.
+    fn ends_at(&mut self, root: &Root, all: &[Bound], rank: usize) -> bool {
+        match root {
+            Root::Store { inst } => match self.access(*inst) {
+                Some(access) => self.is_bounded(&access, &identity(rank), all),
+                None => false,
+            },
+            Root::Reduce { .. } | Root::Keep { .. } => false,
+        }
+    }
+
+    /// Scratch memory for a tile in row-major order, or with the vector axis last.
+    pub(super) fn new_buffer(
+        &mut self,
+        elem: ThreadElem,
+        shape: Shape,
+        last: Option<usize>,
+    ) -> Buffer {
+        let mut strides: SmallVec<[i64; 4]> = smallvec![0; shape.rank()];
+        let mut step = elem.size() as i64;
+        let mut order: Vec<usize> = (0..shape.rank()).collect();
+        if let Some(last) = last {
+            order.retain(|&d| d != last);
+            order.push(last);
+        }
+        for &d in order.iter().rev() {
+            strides[d] = step;
+            step *= shape.dim(d) as i64;
+        }
+        let bytes = shape.numel() * elem.size();
+        let addr = self.b.op(ThreadOp::Scratch { bytes, align: 64 });
+        Buffer { addr, strides, elem }
+    }
+
+    fn targets(&mut self, n: &Nest, roots: Vec<Root>) -> Result<Vec<Made>> {
+        let mut all = Vec::new();
+        for root in roots {
+            let into = match &root {
+                Root::Store { .. } => Target::Nothing,
+                Root::Keep { into: Some(buffer), .. } => Target::Tile(buffer.clone()),
+                Root::Keep { value, into: None } => {
+                    let elem = stored(self.f.ty(*value).elem);
+                    Target::Tile(self.new_buffer(elem, n.shape, Some(n.va)))
+                }
+                Root::Reduce { input, f, axis, .. } => {
+                    let elem = self.sum_type(*input);
+                    let shape = n.shape.without(*axis);
+                    let map: Map = identity(n.shape.rank())
+                        .into_iter()
+                        .filter(|a| *a != Some(*axis as u8))
+                        .collect();
+                    if *axis != n.va {
+                        let last = map.iter().position(|a| *a == Some(n.va as u8));
+                        let buffer = self.new_buffer(elem.into(), shape, last);
+                        self.fill_identity(&buffer, shape.numel(), *f, elem);
+                        Target::Rows { buffer, map }
+                    } else if shape.is_scalar() {
+                        Target::Row { buffer: None, map }
+                    } else {
+                        let buffer = self.new_buffer(elem.into(), shape, None);
+                        Target::Row { buffer: Some(buffer), map }
+                    }
+                }
+            };
+            all.push(Made { root, into });
+        }
+        Ok(all)
+    }
+
+    /// The type in which a tile's elements are combined.
+    fn sum_type(&self, input: Value) -> Scalar {
+        self.f.ty(input).elem.scalar().unwrap_or(Scalar::I64).compute_type()
+    }
+
+    fn fill_identity(&mut self, buffer: &Buffer, count: usize, f: BinaryFn, ty: Scalar) {
+        let lanes = count.min(16) as u32;
+        let value = self.b.constant(Constant { ty, bits: f.identity(ty).unwrap_or(0) }, lanes);
+        let bounds = [0, count as i64, i64::from(lanes)].map(|c| self.b.i64(c));
+        let l = self.b.begin_for(bounds, Vec::new());
+        let size = self.b.i64(ty.size() as i64);
+        let offset = self.b.mul(l.iv, size);
+        let addr = self.b.addr_add(buffer.addr, offset);
+        self.b.store(addr, 0, value);
+        self.b.end_for(l, Vec::new());
+    }
+
+    /// Loops over the axes around the vector axis, then the rows inside.
+    fn outer(&mut self, n: &mut Nest, job: &Job, axes: &[usize]) -> Result<Sums> {
+        let Some((&axis, inner)) = axes.split_first() else { return self.row(n, job) };
+        let (lo, hi) = self.loop_range(n, job, axis);
+        let one = self.b.i64(1);
+        let l = self.b.begin_for([lo, hi, one], Vec::new());
+        n.index[axis] = l.iv;
+        n.open();
+        self.outer(n, job, inner)?;
+        n.close();
+        self.b.end_for(l, Vec::new());
+        Ok(Sums::default())
+    }
+
+    /// The range of a loop around rows: the bounds', unless rows outside are wanted too.
+    fn loop_range(&mut self, n: &Nest, job: &Job, axis: usize) -> (Value, Value) {
+        let (zero, end) = (self.b.i64(0), self.b.i64(n.shape.dim(axis) as i64));
+        if job.outside {
+            return (zero, end);
+        }
+        let (lo, hi) = job.range[axis];
+        match job.ok {
+            Some(ok) if (lo, hi) != (zero, end) => {
+                (self.pick(ok, lo, zero), self.pick(ok, hi, end))
+            }
+            _ => (lo, hi),
+        }
+    }
+
+    fn pick(&mut self, cond: Value, yes: Value, no: Value) -> Value {
+        let same = yes == no
+            || self.b.known_int(yes).is_some() && self.b.known_int(yes) == self.b.known_int(no);
+        if same { yes } else { self.b.select(cond, yes, no) }
+    }
+
+    /// One row: all lanes along the vector axis.
+    fn row(&mut self, n: &mut Nest, job: &Job) -> Result<Sums> {
+        n.known.clear();
+        for made in &job.roots {
+            for (v, map) in made.root.operands(self, job.rank) {
+                self.hoist(n, v, &map)?;
+            }
+        }
+        self.hoist_rows(n);
+        let mut sums = self.sums(n, job);
+        let (zero, count) = (self.b.i64(0), self.b.i64(n.shape.dim(n.va) as i64));
+        let (lo, hi) = job.range[n.va];
+        let width = self.b.i64(i64::from(n.lanes));
+        let inside = self.row_is_inside(n, job);
+        // in: lo..whole
+        let covered = self.b.sub(hi, lo);
+        let covered = self.whole_vectors(covered, n.lanes);
+        let whole = self.b.add(lo, covered);
+        let whole = self.when(inside, whole, zero);
+        let first = self.when(inside, lo, zero);
+        n.known = job.bounds.iter().map(|b| (b.clone(), true)).collect();
+        self.vectors(n, job, [first, whole, width], &mut sums)?;
+        let mut single = vec![(whole, self.when(inside, hi, zero))];
+        if job.outside {
+            let end = self.when(inside, hi, zero);
+            let past = self.b.sub(count, end);
+            let past = self.whole_vectors(past, n.lanes);
+            let past = self.b.add(end, past);
+            let past = self.when(inside, past, zero);
+            let va = n.va;
+            let along = |b: &Bound| match b {
+                Bound::Below(d, _) | Bound::From(d, _) => usize::from(*d) == va,
+                Bound::Uniform(_) => false,
+            };
+            // A lower bound beyond the upper one may hold or not.
+            n.known = job
+                .bounds
+                .iter()
+                .filter(|b| !along(b) || matches!(b, Bound::Below(..)))
+                .map(|b| (b.clone(), !along(b)))
+                .collect();
+            let has_end = job.bounds.iter().any(|b| matches!(b, Bound::Below(..)) && along(b));
+            if has_end {
+                self.vectors(n, job, [end, past, width], &mut sums)?;
+                single.push((past, self.when(inside, count, zero)));
+            }
+            single.push((zero, first));
+            let others: Vec<&Bound> = job.bounds.iter().filter(|b| !along(b)).collect();
+            if !others.is_empty() {
+                let off = self.row_is_off(inside, job);
+                let off = self.when(Some(off), count, zero);
+                n.known = match others[..] {
+                    [only] => vec![(only.clone(), false)],
+                    _ => Vec::new(),
+                };
+                self.vectors(n, job, [zero, off, width], &mut sums)?;
+            }
+        }
+        n.known.clear();
+        if let Some(ok) = job.ok {
+            // Not fast: every lane by itself.
+            let slow = self.b.select(ok, zero, count);
+            single.push((zero, slow));
+        }
+        self.singles(n, job, single, &mut sums)?;
+        self.end_row(n, job, sums)
+    }
+
+    /// Whether the fast version may run this row inside the bounds; none where it always may.
+    fn row_is_inside(&mut self, n: &Nest, job: &Job) -> Option<Value> {
+        let mut inside = job.ok;
+        if !job.outside {
+            return inside;
+        }
+        for b in &job.bounds {
+            let cond = match b {
+                Bound::Below(d, _) | Bound::From(d, _) if usize::from(*d) == n.va => continue,
+                Bound::Below(d, _) => {
+                    let d = usize::from(*d);
+                    self.b.compare(Predicate::Lt, n.index[d], job.range[d].1)
+                }
+                Bound::From(d, _) => {
+                    let d = usize::from(*d);
+                    self.b.compare(Predicate::Ge, n.index[d], job.range[d].0)
+                }
+                Bound::Uniform(v) => match self.scalar(*v) {
+                    Ok(v) => v,
+                    Err(_) => continue,
+                },
+            };
+            inside = Some(match inside {
+                Some(i) => self.b.binary(BinaryFn::And, i, cond),
+                None => cond,
+            });
+        }
+        inside
+    }
+
+    /// Whether the fast version runs the row, outside the bounds.
+    fn row_is_off(&mut self, inside: Option<Value>, job: &Job) -> Value {
+        let Some(inside) = inside else { return self.b.bool(false) };
+        let off = self.b.unary(naiad_ir::scalar::UnaryFn::Not, inside);
+        match job.ok {
+            Some(ok) => self.b.binary(BinaryFn::And, ok, off),
+            None => off,
+        }
+    }
+
+    fn when(&mut self, cond: Option<Value>, yes: Value, no: Value) -> Value {
+        match cond {
+            Some(cond) => self.pick(cond, yes, no),
+            None => yes,
+        }
+    }
+
+    /// The largest multiple of the lane count.
+    fn whole_vectors(&mut self, count: Value, lanes: u32) -> Value {
+        match self.b.known_int(count) {
+            Some(c) => self.b.i64(c & -i64::from(lanes)),
+            None => {
+                let mask = self.b.i64(-i64::from(lanes));
+                self.b.binary(BinaryFn::And, count, mask)
+            }
+        }
+    }
+
+    /// Accumulators of a row as they start.
+    fn sums(&mut self, n: &Nest, job: &Job) -> Sums {
+        let mut sums = Sums::default();
+        for made in &job.roots {
+            if let (Root::Reduce { input, f, .. }, Target::Row { .. }) = (&made.root, &made.into) {
+                let ty = self.sum_type(*input);
+                let start = Constant { ty, bits: f.identity(ty).unwrap_or(0) };
+                sums.lanes.push(self.b.constant(start, n.lanes));
+                sums.one.push(self.b.constant(start, 1));
+            }
+        }
+        sums
+    }
+
+    /// A loop over whole vectors.
+    fn vectors(
+        &mut self,
+        n: &mut Nest,
+        job: &Job,
+        [from, to, width]: [Value; 3],
+        sums: &mut Sums,
+    ) -> Result<()> {
+        let known = (self.b.known_int(from), self.b.known_int(to));
+        if from == to || matches!(known, (Some(a), Some(b)) if a >= b) {
+            return Ok(());
+        }
+        let l = self.b.begin_for([from, to, width], sums.lanes.clone());
+        n.index[n.va] = l.iv;
+        n.vector = n.lanes > 1;
+        n.open();
+        let mut next = l.carried.clone();
+        self.body(n, job, &mut next)?;
+        n.close();
+        n.vector = false;
+        sums.lanes = self.b.end_for(l, next);
+        Ok(())
+    }
+
+    /// A loop over single lanes of several ranges.
+    fn singles(
+        &mut self,
+        n: &mut Nest,
+        job: &Job,
+        ranges: Vec<(Value, Value)>,
+        sums: &mut Sums,
+    ) -> Result<()> {
+        let mut parts = Vec::new();
+        for (from, to) in ranges {
+            let count = self.b.sub(to, from);
+            if from != to && self.b.known_int(count) != Some(0) {
+                parts.push((from, count));
+            }
+        }
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let zero = self.b.i64(0);
+        let mut total = zero;
+        for &(_, count) in &parts {
+            total = self.b.add(total, count);
+        }
+        let one = self.b.i64(1);
+        let l = self.b.begin_for([zero, total, one], sums.one.clone());
+        // The k-th lane of all ranges.
+        let mut index = l.iv;
+        let mut start = zero;
+        for (i, &(from, count)) in parts.iter().enumerate() {
+            let within = self.b.sub(l.iv, start);
+            let here = self.b.add(from, within);
+            index = match i {
+                0 => here,
+                _ => {
+                    let reached = self.b.compare(Predicate::Ge, l.iv, start);
+                    self.b.select(reached, here, index)
+                }
+            };
+            start = self.b.add(start, count);
+        }
+        n.index[n.va] = index;
+        n.vector = false;
+        n.open();
+        let mut next = l.carried.clone();
+        self.body(n, job, &mut next)?;
+        n.close();
+        sums.one = self.b.end_for(l, next);
+        Ok(())
+    }
+
+    /// What is done for each element, or for several at once.
+    fn body(&mut self, n: &mut Nest, job: &Job, sums: &mut [Value]) -> Result<()> {
+        let own = identity(job.rank);
+        let mut row = 0;
+        for made in &job.roots {
+            match (&made.root, &made.into) {
+                (Root::Store { inst }, _) => self.store_lanes(n, *inst, &own)?,
+                (Root::Keep { value, .. }, Target::Tile(buffer)) => {
+                    let x = self.eval(n, *value, &own)?;
+                    self.write_buffer(n, buffer, &own, x);
+                }
+                (Root::Reduce { input, f, inst, .. }, Target::Row { .. }) => {
+                    let x = self.eval(n, *input, &own)?;
+                    sums[row] = self.combine(*inst, *f, sums[row], x)?;
+                    row += 1;
+                }
+                (Root::Reduce { input, f, inst, .. }, Target::Rows { buffer, map }) => {
+                    let x = self.eval(n, *input, &own)?;
+                    let addr = self.buffer_address(n, buffer, map);
+                    let lanes = if n.vector { n.lanes } else { 1 };
+                    let ty = naiad_ir::thread::Vector::of(buffer.elem, lanes);
+                    let old = self.b.load(addr, 0, ty);
+                    let new = self.combine(*inst, *f, old, x)?;
+                    self.b.store(addr, 0, new);
+                }
+                (Root::Keep { .. } | Root::Reduce { .. }, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// An accumulator with one more element, or with one for each lane.
+    fn combine(&mut self, inst: Inst, f: BinaryFn, acc: Value, x: Value) -> Result<Value> {
+        let ty = self.b.vector(acc).elem;
+        let x = match ty {
+            ThreadElem::Scalar(s) => self.b.cast(x, s, Rounding::Nearest),
+            ThreadElem::Addr => x,
+        };
+        let mut args = [acc, x];
+        elementwise::unify(&mut self.b, &mut args);
+        match elementwise::binary(&mut self.b, f, args[0], args[1]) {
+            Some(v) => Ok(v),
+            None => self.unsupported(inst, format!("a reduction by {f}")),
+        }
+    }
+
+    /// Folds the lanes of a row's accumulators, and puts the results where they belong.
+    fn end_row(&mut self, n: &mut Nest, job: &Job, sums: Sums) -> Result<Sums> {
+        let mut results = Vec::new();
+        let mut row = 0;
+        for made in &job.roots {
+            let (Root::Reduce { inst, f, input, .. }, Target::Row { buffer, map }) =
+                (&made.root, &made.into)
+            else {
+                continue;
+            };
+            let mut acc = sums.lanes[row];
+            let mut width = self.b.vector(acc).lanes;
+            while width > 1 {
+                width /= 2;
+                let low = self.b.permute(acc, 0..width);
+                let high = self.b.permute(acc, width..2 * width);
+                acc = self.combine(*inst, *f, low, high)?;
+            }
+            let all = self.combine(*inst, *f, acc, sums.one[row])?;
+            let ty = self.f.ty(*input).elem.scalar().unwrap_or(Scalar::I64);
+            let all = self.as_type(all, ty);
+            if let Some(buffer) = buffer {
+                self.write_buffer(n, buffer, map, all);
+            }
+            results.push(all);
+            row += 1;
+        }
+        Ok(Sums { lanes: Vec::new(), one: results })
+    }
+
+    /// Notes where the results are.
+    fn finish(&mut self, job: Job, results: Sums) -> Result<()> {
+        let mut scalars = results.one.into_iter();
+        for made in job.roots {
+            match (made.root, made.into) {
+                (Root::Keep { value, into: None }, Target::Tile(buffer)) => {
+                    self.places.insert(value, Place::Buffer(buffer));
+                }
+                (Root::Reduce { inst, .. }, Target::Row { buffer, .. }) => {
+                    let result = self.f.results(inst)[0];
+                    let place = match buffer {
+                        Some(buffer) => Place::Buffer(buffer),
+                        None => match scalars.next() {
+                            Some(s) => Place::Scalar(s),
+                            None => continue,
+                        },
+                    };
+                    self.places.insert(result, place);
+                }
+                (Root::Reduce { inst, .. }, Target::Rows { buffer, .. }) => {
+                    let result = self.f.results(inst)[0];
+                    self.places.insert(result, Place::Buffer(buffer));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

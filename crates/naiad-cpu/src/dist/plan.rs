@@ -1,0 +1,302 @@
+//! What is known of a kernel's values before it is walked: their order, uses, cost and origin.
+
+use super::Origin;
+use naiad_ir::scalar::{BinaryFn, UnaryFn};
+use naiad_ir::tile::{Tile, TileOp};
+use naiad_ir::{Block, Def, Effects, Function, Inst, OpInfo, Scalar, Value};
+use rustc_hash::FxHashMap;
+
+/// Positions are numbers of ops in the order of the text. An op with regions ends after them.
+pub(super) struct Plan {
+    position: Vec<u32>,
+    end: Vec<u32>,
+    /// The block in which an op stands, and the op that owns a block.
+    block: Vec<Option<Block>>,
+    owner: Vec<Option<Inst>>,
+    users: FxHashMap<Value, Vec<Inst>>,
+    origins: Vec<Origin>,
+    /// The last position at which a value's elements may be wanted.
+    last_use: Vec<u32>,
+    /// Programs talk to one another: a load stays where it is and is made once.
+    pub communicates: bool,
+}
+
+/// How the distribution treats an op that gives tiles.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    /// Elements can be computed on demand.
+    Virtual,
+    /// A store or a simple reduction: joins a loop nest.
+    Root,
+    /// Wants its operands whole, or is control flow.
+    Whole,
+}
+
+impl Plan {
+    pub fn new(f: &Function<Tile>) -> Plan {
+        let mut plan = Plan {
+            position: vec![0; f.num_insts()],
+            end: vec![0; f.num_insts()],
+            block: vec![None; f.num_insts()],
+            owner: vec![None; f.num_blocks()],
+            users: FxHashMap::default(),
+            origins: Vec::new(),
+            last_use: vec![0; f.num_values()],
+            communicates: false,
+        };
+        let mut order = Vec::new();
+        let mut next = 0;
+        plan.number(f, f.entry(), &mut next, &mut order);
+        plan.find_uses(f, &order);
+        plan.find_origins(f, &order);
+        plan
+    }
+
+    fn number(&mut self, f: &Function<Tile>, block: Block, next: &mut u32, order: &mut Vec<Inst>) {
+        for &inst in f.insts(block) {
+            *next += 1;
+            self.position[inst.index()] = *next;
+            self.block[inst.index()] = Some(block);
+            order.push(inst);
+            let op = f.op(inst);
+            op.each_value(&mut |v| self.users.entry(v).or_default().push(inst));
+            let mut regions = Vec::new();
+            op.each_block(&mut |b| regions.push(b));
+            for region in regions {
+                self.owner[region.index()] = Some(inst);
+                self.number(f, region, next, order);
+            }
+            self.end[inst.index()] = *next;
+            self.communicates |= match op {
+                TileOp::AtomicRmw { .. }
+                | TileOp::AtomicCas { .. }
+                | TileOp::AtomicLoad { .. }
+                | TileOp::AtomicStore { .. } => true,
+                TileOp::Load { hints, .. } | TileOp::Store { hints, .. } => hints.volatile,
+                _ => false,
+            };
+        }
+    }
+
+    fn find_uses(&mut self, f: &Function<Tile>, order: &[Inst]) {
+        for &inst in order.iter().rev() {
+            let op = f.op(inst);
+            let mut at = self.end[inst.index()];
+            if class(f, inst) == Class::Virtual {
+                for v in f.results(inst) {
+                    at = at.max(self.last_use[v.index()]);
+                }
+            }
+            let mut operands = Vec::new();
+            op.each_value(&mut |v| operands.push(v));
+            for v in operands {
+                let lifted =
+                    self.lifted(f, v, inst).map_or(at, |outer| at.max(self.end[outer.index()]));
+                let last = &mut self.last_use[v.index()];
+                *last = (*last).max(lifted);
+            }
+        }
+    }
+
+    /// The op around `user` that stands in the block where `v` is defined, if that is another op.
+    fn lifted(&self, f: &Function<Tile>, v: Value, user: Inst) -> Option<Inst> {
+        let home = self.home(f, v);
+        let mut at = user;
+        let mut outer = None;
+        while let Some(block) = self.block[at.index()] {
+            if block == home {
+                return outer;
+            }
+            at = self.owner[block.index()]?;
+            outer = Some(at);
+        }
+        None
+    }
+
+    /// The block in which a value is defined.
+    pub fn home(&self, f: &Function<Tile>, v: Value) -> Block {
+        match f.def(v) {
+            Def::Param(block, _) => block,
+            Def::Result(inst, _) => self.block[inst.index()].unwrap_or(f.entry()),
+        }
+    }
+
+    /// Goes round loops until what goes in agrees with what comes back.
+    fn find_origins(&mut self, f: &Function<Tile>, order: &[Inst]) {
+        let mut origins = vec![Origin::Any; f.num_values()];
+        for (i, &p) in f.params().iter().enumerate() {
+            origins[p.index()] =
+                if f.ty(p).is_pointer() { Origin::Arg(i) } else { Origin::Unknown };
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &inst in order {
+                for (to, from) in flows(f, inst) {
+                    let from = from.map_or(Origin::Unknown, |v| origins[v.index()]);
+                    let old = origins[to.index()];
+                    let new = old.join(from);
+                    if new != old {
+                        origins[to.index()] = new;
+                        changed = true;
+                    }
+                }
+            }
+        }
+        self.origins = origins;
+    }
+
+    pub fn position(&self, inst: Inst) -> u32 {
+        self.position[inst.index()]
+    }
+
+    pub fn last_use(&self, v: Value) -> u32 {
+        self.last_use[v.index()]
+    }
+
+    pub fn users(&self, v: Value) -> &[Inst] {
+        self.users.get(&v).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn origin(&self, v: Value) -> Origin {
+        match self.origins[v.index()] {
+            Origin::Any => Origin::Unknown,
+            known => known,
+        }
+    }
+
+    /// Whether the user stands in a loop that the value's definition is outside of.
+    pub fn used_in_loop(&self, f: &Function<Tile>, v: Value) -> bool {
+        let home = self.home(f, v);
+        self.users(v).iter().any(|&user| {
+            let mut block = self.block[user.index()];
+            while let Some(b) = block.filter(|&b| b != home) {
+                let Some(owner) = self.owner[b.index()] else { return false };
+                if matches!(f.op(owner), TileOp::For { .. } | TileOp::While { .. }) {
+                    return true;
+                }
+                block = self.block[owner.index()];
+            }
+            false
+        })
+    }
+}
+
+impl Origin {
+    fn join(self, other: Origin) -> Origin {
+        match (self, other) {
+            (Origin::Any, o) | (o, Origin::Any) => o,
+            (a, b) if a == b => a,
+            _ => Origin::Unknown,
+        }
+    }
+}
+
+/// Which values an op passes pointers to, each with where it comes from; none: from nowhere known.
+fn flows(f: &Function<Tile>, inst: Inst) -> Vec<(Value, Option<Value>)> {
+    let results = f.results(inst);
+    let yields = |block: Block| match f.terminator(block) {
+        Some(TileOp::Yield { values } | TileOp::Condition { values, .. }) => values.clone(),
+        _ => Vec::new(),
+    };
+    let pairs = |to: &[Value], from: &[Value]| -> Vec<(Value, Option<Value>)> {
+        to.iter().copied().zip(from.iter().copied().map(Some)).collect()
+    };
+    match f.op(inst) {
+        TileOp::For { inits, body, .. } => {
+            let params = &f.block_params(*body)[1..];
+            let back = yields(*body);
+            [pairs(params, inits), pairs(params, &back), pairs(results, params)].concat()
+        }
+        TileOp::While { inits, before, after } => [
+            pairs(f.block_params(*before), inits),
+            pairs(f.block_params(*after), &yields(*before)),
+            pairs(results, &yields(*before)),
+            pairs(f.block_params(*before), &yields(*after)),
+        ]
+        .concat(),
+        TileOp::If { then, otherwise, .. } => {
+            [pairs(results, &yields(*then)), pairs(results, &yields(*otherwise))].concat()
+        }
+        TileOp::PtrAdd { ptr, .. } => pairs(results, &[*ptr]),
+        TileOp::Select { yes, no, .. } => {
+            [pairs(results, &[*yes]), pairs(results, &[*no])].concat()
+        }
+        TileOp::Join { a, b } | TileOp::Cat { a, b, .. } => {
+            [pairs(results, &[*a]), pairs(results, &[*b])].concat()
+        }
+        TileOp::Splat { src, .. }
+        | TileOp::ExpandDims { src, .. }
+        | TileOp::Broadcast { src, .. }
+        | TileOp::Reshape { src, .. }
+        | TileOp::Permute { src, .. }
+        | TileOp::Flip { src, .. }
+        | TileOp::Gather { src, .. }
+        | TileOp::Hint { src, .. } => pairs(results, &[*src]),
+        TileOp::Split { src } => results.iter().map(|&r| (r, Some(*src))).collect(),
+        TileOp::Bitcast { src, .. } if f.ty(*src).is_pointer() => pairs(results, &[*src]),
+        _ => results.iter().filter(|&&r| f.ty(r).is_pointer()).map(|&r| (r, None)).collect(),
+    }
+}
+
+/// How an op that has tiles among its operands or results is treated.
+pub(super) fn class(f: &Function<Tile>, inst: Inst) -> Class {
+    let op = f.op(inst);
+    match op {
+        TileOp::Store { ptr, .. } if !f.ty(*ptr).is_scalar() => Class::Root,
+        TileOp::Reduce { .. } if simple_reduction(f, op).is_some() => Class::Root,
+        TileOp::Load { .. }
+        | TileOp::Arange { .. }
+        | TileOp::Splat { .. }
+        | TileOp::ExpandDims { .. }
+        | TileOp::Broadcast { .. }
+        | TileOp::Permute { .. } => Class::Virtual,
+        TileOp::Reshape { src, shape } if only_units(f, *src, *shape) => Class::Virtual,
+        _ if op.is_lanewise() => Class::Virtual,
+        _ => Class::Whole,
+    }
+}
+
+/// Whether a reshape only puts in or takes out axes of one element.
+fn only_units(f: &Function<Tile>, src: Value, shape: naiad_ir::Shape) -> bool {
+    let from = f.ty(src).shape;
+    from.dims().filter(|&n| n > 1).eq(shape.dims().filter(|&n| n > 1))
+}
+
+/// The function of a reduction of one tile by a single function with an identity.
+pub(super) fn simple_reduction(f: &Function<Tile>, op: &TileOp) -> Option<BinaryFn> {
+    let TileOp::Reduce { inputs, body, .. } = op else { return None };
+    let [input] = inputs[..] else { return None };
+    let ty = f.ty(input).elem.scalar()?;
+    let &[a, b] = f.block_params(*body) else { return None };
+    let &[only, end] = f.insts(*body) else { return None };
+    let TileOp::Yield { values } = f.op(end) else { return None };
+    let &TileOp::Binary { f: function, a: x, b: y } = f.op(only) else { return None };
+    let fits = *values == f.results(only) && ((x, y) == (a, b) || (x, y) == (b, a));
+    (fits && function.is_commutative() && function.identity(ty).is_some()).then_some(function)
+}
+
+/// What an op costs a lane, next to an addition.
+pub(super) fn weight(f: &Function<Tile>, inst: Inst) -> u32 {
+    let narrow = |v: Value| {
+        f.ty(v).elem.scalar().is_some_and(|s| s.is_float() && s.bits() < 32 && s != Scalar::BF16)
+    };
+    match f.op(inst) {
+        TileOp::Unary { f, .. } => match f {
+            UnaryFn::Neg | UnaryFn::Not | UnaryFn::Abs => 1,
+            UnaryFn::Floor | UnaryFn::Ceil | UnaryFn::Trunc => 1,
+            UnaryFn::Sqrt | UnaryFn::SqrtRn => 6,
+            _ => 24,
+        },
+        TileOp::Binary { f, .. } => match f {
+            BinaryFn::Div => 5,
+            BinaryFn::Idiv | BinaryFn::Rem => 12,
+            BinaryFn::Pow | BinaryFn::Atan2 | BinaryFn::Fmod | BinaryFn::Remainder => 60,
+            _ => 1,
+        },
+        TileOp::Cast { src, .. } if narrow(*src) || f.results(inst).iter().any(|&r| narrow(r)) => 4,
+        TileOp::Load { .. } => 2,
+        op if op.effects() == Effects::Pure && op.is_lanewise() => 1,
+        _ => 0,
+    }
+}
