@@ -109,7 +109,7 @@ pub fn inspect(host: &dyn Host, kernel: FnRef) -> Result<KernelInfo, Box<Diagnos
 /// A verified kernel. Its IR parameters are the run-time ones of the specialization, in order,
 /// tuples flattened.
 pub struct Compiled {
-    pub func: Function<Tile>,
+    pub func: Arc<Function<Tile>>,
     /// Warnings and notes.
     pub findings: Vec<Diagnostic>,
     /// What `tl.static_print` printed, with the ends of lines.

@@ -1,10 +1,11 @@
 //! Times typical kernels on 1024 x 1024 fp32: `cargo run --release -p naiad-interp --example kernels`.
 
 use naiad_diag::Source;
-use naiad_interp::{Arg, LaunchOptions, PolicyKind, TensorArg, launch};
+use naiad_interp::{Arg, Code, LaunchOptions, PolicyKind, TensorArg, launch};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Instant;
 
 const N: usize = 1024;
@@ -44,17 +45,18 @@ impl Text {
         let n = self.1;
         self.op(&format!("reduce inputs=[{x}] axis=0 {{\n ^(%a{n}: fp32, %b{n}: fp32):\n %c{n} = binary.{f} %a{n}, %b{n} : fp32\n yield values=[%c{n}]\n }}"), "fp32")
     }
-    fn kernel(self, name: &str) -> Function<Tile> {
+    fn kernel(self, name: &str) -> Code {
         let text =
             format!("tile @{name}(%x x: *fp32, %y y: *fp32, %n n: i32) {{\n{}  return\n}}", self.0);
-        naiad_ir::text::parse(&Source::new("<bench>", text.clone()))
-            .unwrap_or_else(|d| panic!("{}\n{text}", d.message))
+        let func: Function<Tile> = naiad_ir::text::parse(&Source::new("<bench>", text.clone()))
+            .unwrap_or_else(|d| panic!("{}\n{text}", d.message));
+        Code::new(Arc::new(func))
     }
 }
 
 const ROW: &str = "<1024xfp32>";
 
-fn bias() -> Function<Tile> {
+fn bias() -> Code {
     let mut t = Text::default();
     let pid = t.op("program_id axis=0", "i32");
     let zero = t.op("const value=0:i32", "i32");
@@ -67,7 +69,7 @@ fn bias() -> Function<Tile> {
     t.kernel("bias")
 }
 
-fn softmax() -> Function<Tile> {
+fn softmax() -> Code {
     let mut t = Text::default();
     let pid = t.op("program_id axis=0", "i32");
     let m = t.mask(N);
@@ -85,7 +87,7 @@ fn softmax() -> Function<Tile> {
     t.kernel("softmax")
 }
 
-fn gelu() -> Function<Tile> {
+fn gelu() -> Code {
     let mut t = Text::default();
     let pid = t.op("program_id axis=0", "i32");
     let m = t.mask(N);
@@ -102,7 +104,7 @@ fn gelu() -> Function<Tile> {
     t.kernel("gelu")
 }
 
-fn layer_norm() -> Function<Tile> {
+fn layer_norm() -> Code {
     let mut t = Text::default();
     let pid = t.op("program_id axis=0", "i32");
     let m = t.mask(N);
@@ -145,7 +147,7 @@ fn tile_pointers(t: &mut Text, base: &str, row: &str, col: &str, edge: usize) ->
     t.op(&format!("ptr_add {base}, {offsets}"), &format!("<{edge}x{edge}x*fp32>"))
 }
 
-fn transpose() -> Function<Tile> {
+fn transpose() -> Code {
     let mut t = Text::default();
     let (i, j) = (t.op("program_id axis=0", "i32"), t.op("program_id axis=1", "i32"));
     let edge = t.op("const value=32:i32", "i32");
@@ -161,7 +163,7 @@ fn transpose() -> Function<Tile> {
     t.kernel("transpose")
 }
 
-fn matmul() -> Function<Tile> {
+fn matmul() -> Code {
     let mut t = Text::default();
     let (i, j) = (t.op("program_id axis=0", "i32"), t.op("program_id axis=1", "i32"));
     let edge = t.op("const value=64:i32", "i32");
@@ -189,7 +191,7 @@ fn matmul() -> Function<Tile> {
 }
 
 /// A million programs of a few scalars.
-fn tiny() -> Function<Tile> {
+fn tiny() -> Code {
     let mut t = Text::default();
     let pid = t.op("program_id axis=0", "i32");
     let x = t.op(&format!("ptr_add %x, {pid}"), "*fp32");
@@ -201,7 +203,7 @@ fn tiny() -> Function<Tile> {
 }
 
 /// Row `r` is row `(7 r) mod 1024`, by addresses that are no formula.
-fn gather() -> Function<Tile> {
+fn gather() -> Code {
     let mut t = Text::default();
     let pid = t.op("program_id axis=0", "i32");
     let (x, y) = (t.row("%x", &pid, N), t.row("%y", &pid, N));
@@ -216,16 +218,10 @@ fn gather() -> Function<Tile> {
     t.kernel("gather")
 }
 
-fn tensor(name: &str, data: &mut [f32]) -> Arg {
+fn tensor(data: &mut [f32]) -> Arg {
     let range = data.as_mut_ptr_range();
     let (address, end) = (range.start as usize, range.end as usize);
-    Arg::Tensor(TensorArg {
-        name: name.to_string(),
-        address,
-        storage: address..end,
-        view: None,
-        writable: true,
-    })
+    Arg::Tensor(TensorArg { address, storage: address..end, view: None, writable: true })
 }
 
 #[allow(clippy::print_stdout, reason = "printing is what this program is for")]
@@ -247,7 +243,7 @@ fn main() {
     ];
     println!("{:12} {:>12} {:>12} {:>12}", "kernel", "1 thread", "2 threads", "naive");
     let only = std::env::args().nth(1);
-    for (name, func, grid) in &kernels {
+    for (name, code, grid) in &kernels {
         if only.as_ref().is_some_and(|o| !name.starts_with(o.as_str())) {
             continue;
         }
@@ -262,10 +258,10 @@ fn main() {
                     print: None,
                     clock: None,
                 };
-                let args = [tensor("x", &mut x), tensor("y", &mut y), Arg::Scalar(1000)];
+                let args = [tensor(&mut x), tensor(&mut y), Arg::Scalar(1000)];
                 let start = Instant::now();
                 // SAFETY: both vectors outlive the call.
-                unsafe { launch(func, *grid, &args, &options) }
+                unsafe { launch(code, *grid, &args, &options) }
                     .unwrap_or_else(|d| panic!("{}", d.message));
                 *slot = slot.min(start.elapsed().as_secs_f64() * 1e3);
             }

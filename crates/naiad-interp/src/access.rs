@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 /// What an access needs besides its operands.
 pub struct Context<'a> {
     pub site: Site<'a>,
-    pub memory: &'a Memory,
+    pub memory: &'a Memory<'a>,
     pub findings: &'a Findings,
     /// Judge accesses by the views too.
     pub views: bool,
@@ -88,7 +88,13 @@ fn block(cx: &Context<'_>, t: &Target<'_>, access: Access) -> Option<Block> {
     clear.then_some(Block { steps, range, whole, address: address as usize })
 }
 
-fn surely_in_view(cx: &Context<'_>, origin: Origin, found: &Tensor, lo: i128, hi: i128) -> bool {
+fn surely_in_view(
+    cx: &Context<'_>,
+    origin: Origin,
+    found: &Tensor<'_>,
+    lo: i128,
+    hi: i128,
+) -> bool {
     cx.memory.outside_view(origin, found, |t| t.surely_in_view(lo, hi)).is_none()
 }
 
@@ -206,7 +212,7 @@ pub struct Cursor<'c, 'a> {
     cx: &'c Context<'a>,
     t: &'c Target<'c>,
     access: Access,
-    tensor: Option<&'a Tensor>,
+    tensor: Option<&'a Tensor<'a>>,
     lo: usize,
     /// Number of addresses at which an element may start.
     span: usize,

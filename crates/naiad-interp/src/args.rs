@@ -16,7 +16,6 @@ pub enum Arg {
 /// Memory that a kernel may touch through a pointer parameter.
 #[derive(Clone, Debug)]
 pub struct TensorArg {
-    pub name: String,
     /// Address of the element at index 0, which is what the kernel gets.
     pub address: usize,
     /// Addresses of the whole allocation that the view is part of. Nothing outside is ever touched.

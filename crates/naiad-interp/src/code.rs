@@ -13,6 +13,7 @@ use naiad_ir::scalar::{BinaryFn, Rounding};
 use naiad_ir::tile::{Tile as TileIr, TileOp};
 use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Value};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// What an op was looked up to.
 #[derive(Copy, Clone)]
@@ -49,10 +50,12 @@ struct Deaths {
 /// The register of values that nothing uses.
 const UNUSED: u32 = u32::MAX;
 
-pub struct Code<'a> {
-    pub func: &'a Function<TileIr>,
-    pub registers: usize,
-    pub wide: bool,
+/// Everything that can be known of a kernel before it is launched. It is the same for all launches, so
+/// whoever launches a kernel more than once keeps it.
+pub struct Code {
+    pub(crate) func: Arc<Function<TileIr>>,
+    pub(crate) registers: usize,
+    pub(crate) wide: bool,
     register: Vec<u32>,
     deaths: Vec<Deaths>,
     prepared: Vec<Prepared>,
@@ -60,17 +63,18 @@ pub struct Code<'a> {
     assembly: FxHashMap<Inst, Result<ptx_asm::Program, Refusal>>,
 }
 
-impl<'a> Code<'a> {
-    pub fn new(func: &'a Function<TileIr>) -> Code<'a> {
+impl Code {
+    /// Makes a verified kernel ready.
+    pub fn new(func: Arc<Function<TileIr>>) -> Code {
         let mut life = Life {
-            func,
+            func: &func,
             depth: vec![0; func.num_values()],
             last: vec![None; func.num_values()],
             path: Vec::new(),
         };
         life.block(func.entry());
         let mut assign = Assign {
-            func,
+            func: &func,
             last: life.last,
             register: vec![0; func.num_values()],
             deaths: vec![Deaths::default(); func.num_insts()],
@@ -78,12 +82,13 @@ impl<'a> Code<'a> {
             registers: 0,
         };
         assign.block(func.entry());
+        let Assign { register, deaths, registers, .. } = assign;
         let mut code = Code {
-            func,
-            registers: assign.registers as usize,
+            func: func.clone(),
+            registers: registers as usize,
             wide: loops::wide(),
-            register: assign.register,
-            deaths: assign.deaths,
+            register,
+            deaths,
             prepared: vec![Prepared::Nothing; func.num_insts()],
             cost: vec![0; func.num_insts()],
             assembly: FxHashMap::default(),
@@ -98,30 +103,30 @@ impl<'a> Code<'a> {
         code
     }
 
-    pub fn register(&self, value: Value) -> usize {
+    pub(crate) fn register(&self, value: Value) -> usize {
         self.register[value.index()] as usize
     }
 
     /// Where to put a value; nowhere if nothing uses it.
-    pub fn target(&self, value: Value) -> Option<usize> {
+    pub(crate) fn target(&self, value: Value) -> Option<usize> {
         let register = self.register[value.index()];
         (register != UNUSED).then_some(register as usize)
     }
 
-    pub fn dies_at_begin(&self, inst: Inst) -> &[u32] {
+    pub(crate) fn dies_at_begin(&self, inst: Inst) -> &[u32] {
         &self.deaths[inst.index()].begin
     }
 
-    pub fn dies_at_end(&self, inst: Inst) -> &[u32] {
+    pub(crate) fn dies_at_end(&self, inst: Inst) -> &[u32] {
         &self.deaths[inst.index()].end
     }
 
-    pub fn prepared(&self, inst: Inst) -> &Prepared {
+    pub(crate) fn prepared(&self, inst: Inst) -> &Prepared {
         &self.prepared[inst.index()]
     }
 
     /// The inline assembly of an op, or why it is not run: which matters only where it is reached.
-    pub fn assembly(&self, inst: Inst) -> Option<&Result<ptx_asm::Program, Refusal>> {
+    pub(crate) fn assembly(&self, inst: Inst) -> Option<&Result<ptx_asm::Program, Refusal>> {
         self.assembly.get(&inst)
     }
 
@@ -137,12 +142,12 @@ impl<'a> Code<'a> {
     }
 
     /// About how long an op takes, in half nanoseconds.
-    pub fn cost(&self, inst: Inst) -> u32 {
+    pub(crate) fn cost(&self, inst: Inst) -> u32 {
         self.cost[inst.index()]
     }
 
     fn estimate(&self, inst: Inst) -> u32 {
-        let func = self.func;
+        let func = &*self.func;
         let mut lanes = func.results(inst).iter().map(|&r| func.ty(r).shape.numel()).sum::<usize>();
         let op = func.op(inst);
         if let TileOp::Dot { a, .. } = op {
@@ -162,7 +167,7 @@ impl<'a> Code<'a> {
         (lanes as u32).saturating_mul(each).saturating_add(100)
     }
 
-    pub fn scalar(&self, value: Value) -> Scalar {
+    pub(crate) fn scalar(&self, value: Value) -> Scalar {
         stored(self.func.ty(value).elem)
     }
 

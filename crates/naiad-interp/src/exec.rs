@@ -29,8 +29,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What all programs of a launch share.
 pub struct Shared<'a> {
-    pub code: &'a Code<'a>,
-    pub memory: &'a Memory,
+    pub code: &'a Code,
+    pub memory: &'a Memory<'a>,
     pub findings: &'a Findings,
     pub grid: [u32; 3],
     /// The image that each parameter starts with, and what it points into.
@@ -154,7 +154,7 @@ impl<P: Policy> Default for Program<P> {
 }
 
 struct Regs<'r, 'a, L> {
-    code: &'a Code<'a>,
+    code: &'a Code,
     regs: &'r [Val<L>],
 }
 
@@ -208,7 +208,7 @@ impl<'a, P: Policy> Exec<'a, P> {
 
     /// Runs on until the program ends, waits or fails.
     pub fn resume(&mut self, p: &mut Program<P>) -> Result<Pause, Fault> {
-        let func = self.shared.code.func;
+        let func = &*self.shared.code.func;
         let writes = p.traffic.writes;
         loop {
             let Some(frame) = p.frames.last_mut() else { return Ok(Pause::Finished) };
@@ -246,7 +246,7 @@ impl<'a, P: Policy> Exec<'a, P> {
                 let bound = |v: Value| number(ty, read(code, p, v).reg.tile.uniform().unwrap_or(0));
                 let (at, end, step) = (bound(*lower), bound(*upper), bound(*step));
                 if step == 0 {
-                    let (func, program) = (code.func, p.coordinates);
+                    let (func, program) = (&*code.func, p.coordinates);
                     let site = Site { func, inst, program, number: p.number };
                     return Err(site.zero_step());
                 }
@@ -437,7 +437,7 @@ impl<'a, P: Policy> Exec<'a, P> {
     fn effect(&mut self, p: &mut Program<P>, inst: Inst, op: &TileOp) -> Result<(), Fault> {
         let shared = self.shared;
         let code = shared.code;
-        let func = code.func;
+        let func = &*code.func;
         let cx = Context {
             site: Site { func, inst, program: p.coordinates, number: p.number },
             memory: shared.memory,
@@ -571,11 +571,11 @@ impl<'a, P: Policy> Exec<'a, P> {
 
 type Vals<P> = SmallVec<[Val<<P as Policy>::Lanes>; 2]>;
 
-fn read<'p, P: Policy>(code: &Code<'_>, p: &'p Program<P>, value: Value) -> &'p Val<P::Lanes> {
+fn read<'p, P: Policy>(code: &Code, p: &'p Program<P>, value: Value) -> &'p Val<P::Lanes> {
     &p.regs[code.register(value)]
 }
 
-fn all<P: Policy>(code: &Code<'_>, p: &Program<P>, values: &[Value]) -> Vals<P> {
+fn all<P: Policy>(code: &Code, p: &Program<P>, values: &[Value]) -> Vals<P> {
     values.iter().map(|&v| read(code, p, v).clone()).collect()
 }
 
@@ -589,7 +589,7 @@ fn kill<P: Policy>(p: &mut Program<P>, registers: &[u32]) {
     }
 }
 
-fn lanes<P: Policy>(code: &Code<'_>, p: &Program<P>, op: &TileOp) -> P::Lanes {
+fn lanes<P: Policy>(code: &Code, p: &Program<P>, op: &TileOp) -> P::Lanes {
     if size_of::<P::Lanes>() == 0 {
         return P::Lanes::default();
     }

@@ -115,7 +115,7 @@ impl Site<'_> {
         ))
     }
 
-    pub fn out_of_bounds(&self, memory: &Memory, lane: &Lane<'_>) -> Fault {
+    pub fn out_of_bounds(&self, memory: &Memory<'_>, lane: &Lane<'_>) -> Fault {
         let verb = lane.access.verb();
         let Some(t) = memory.tensor(lane.origin) else {
             let message = format!(
@@ -139,7 +139,7 @@ impl Site<'_> {
         Box::new(with_mask_help(report, lane))
     }
 
-    pub fn outside_view(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
+    pub fn outside_view(&self, t: &Tensor<'_>, lane: &Lane<'_>) -> Fault {
         let element = Element::of(t, lane);
         let message = format!(
             "kernel `{}` {} outside the view of `{}`, though inside its memory: {element}",
@@ -151,7 +151,7 @@ impl Site<'_> {
         Box::new(with_mask_help(report, lane))
     }
 
-    pub fn read_only(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
+    pub fn read_only(&self, t: &Tensor<'_>, lane: &Lane<'_>) -> Fault {
         let message = format!(
             "kernel `{}` {} `{}`, which is read-only",
             self.func.name,
@@ -163,7 +163,7 @@ impl Site<'_> {
         )
     }
 
-    pub fn misaligned(&self, t: &Tensor, lane: &Lane<'_>) -> Fault {
+    pub fn misaligned(&self, t: &Tensor<'_>, lane: &Lane<'_>) -> Fault {
         let message = format!(
             "kernel `{}` {} `{}` at address {:#x}, which is no multiple of {} bytes",
             self.func.name,
@@ -177,7 +177,7 @@ impl Site<'_> {
 }
 
 /// A tensor's extent, counted in elements of the access.
-fn describe(t: &Tensor, elem: Scalar) -> String {
+fn describe(t: &Tensor<'_>, elem: Scalar) -> String {
     let size = elem.size() as i128;
     let first = t.lo as i128 - t.address as i128;
     let end = first + t.len as i128;
@@ -217,7 +217,7 @@ struct Element {
 }
 
 impl Element {
-    fn of(t: &Tensor, lane: &Lane<'_>) -> Element {
+    fn of(t: &Tensor<'_>, lane: &Lane<'_>) -> Element {
         Element { bytes: lane.address as i128 - t.address as i128, size: lane.elem.size() as i128 }
     }
 }

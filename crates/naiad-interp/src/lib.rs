@@ -48,6 +48,7 @@ mod strided;
 mod tile;
 
 pub use args::{Arg, LaunchOptions, PolicyKind, TensorArg, View};
+pub use code::Code;
 pub use debug::{Operand, Printed};
 
 use crate::exec::Shared;
@@ -55,7 +56,7 @@ use crate::memory::Origin;
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile as TileIr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// What a launch found besides what it computed.
 #[derive(Clone, Debug, Default)]
@@ -72,28 +73,27 @@ pub struct Report {
 /// The storage of each tensor argument is valid for reads, and for writes where `writable`, until
 /// this returns.
 pub unsafe fn launch(
-    func: &Function<TileIr>,
+    code: &Code,
     grid: [u32; 3],
     args: &[Arg],
     options: &LaunchOptions<'_>,
 ) -> Result<Report, Box<Diagnostic>> {
-    let arguments = bind(func, args)?;
+    let arguments = bind(&code.func, args)?;
     // Three factors below 2^32 may pass 64 bits; nobody lives to see the end of such a grid.
     let total = grid.iter().fold(1u64, |n, &g| n.saturating_mul(u64::from(g)));
     if total == 0 {
         return Ok(Report::default());
     }
     let threads = match options.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        0 => cores(),
         n => n,
     };
     let workers = (threads as u64).min(total) as usize;
-    let code = code::Code::new(func);
-    let memory = memory::Memory::new(args);
+    let memory = memory::Memory::new(&code.func.param_names, args);
     let findings = fault::Findings::default();
     let board = schedule::Board::new(total, workers, options.interrupt);
     let shared = Shared {
-        code: &code,
+        code,
         memory: &memory,
         findings: &findings,
         grid,
@@ -108,8 +108,23 @@ pub unsafe fn launch(
         PolicyKind::Plain => schedule::run::<policy::Plain>(&shared, &board),
         PolicyKind::Checked => schedule::run::<policy::Checked>(&shared, &board),
     }
-    board.outcome(&code)?;
+    board.outcome(code)?;
     Ok(Report { findings: findings.take() })
+}
+
+/// How many threads this process may run at once. Asked of the system once: on Linux the answer is
+/// read from files, which takes longer than many a launch.
+fn cores() -> usize {
+    // No `OnceLock`: a fork could leave that half initialized.
+    static CORES: AtomicUsize = AtomicUsize::new(0);
+    match CORES.load(Ordering::Relaxed) {
+        0 => {
+            let n = std::thread::available_parallelism().map_or(1, usize::from);
+            CORES.store(n, Ordering::Relaxed);
+            n
+        }
+        n => n,
+    }
 }
 
 /// What a program's parameters start with.

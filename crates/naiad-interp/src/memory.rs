@@ -8,6 +8,7 @@
 use crate::args::{Arg, TensorArg, View};
 use naiad_ir::Scalar;
 use smallvec::SmallVec;
+use std::sync::OnceLock;
 
 /// The argument that a pointer was made from.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -19,30 +20,33 @@ pub enum Origin {
 }
 
 /// A tensor argument as it is looked up.
-pub struct Tensor {
-    pub name: String,
+pub struct Tensor<'a> {
+    pub name: &'a str,
     pub address: usize,
     pub lo: usize,
     pub len: usize,
     pub writable: bool,
-    pub view: Option<Extent>,
+    pub view: Option<&'a View>,
+    /// What the view covers, once someone asks: most launches never do.
+    extent: OnceLock<Extent>,
 }
 
-pub struct Memory {
+pub struct Memory<'a> {
     /// For each argument; none for numbers.
-    pub tensors: Vec<Option<Tensor>>,
+    pub tensors: Vec<Option<Tensor<'a>>>,
 }
 
-impl Memory {
-    pub fn new(args: &[Arg]) -> Memory {
-        let tensor = |arg: &Arg| match arg {
+impl<'a> Memory<'a> {
+    /// `names` are those of the parameters.
+    pub fn new(names: &'a [String], args: &'a [Arg]) -> Memory<'a> {
+        let tensor = |(i, arg): (usize, &'a Arg)| match arg {
             Arg::Scalar(_) => None,
-            Arg::Tensor(t) => Some(Tensor::new(t)),
+            Arg::Tensor(t) => Some(Tensor::new(names.get(i).map_or("?", String::as_str), t)),
         };
-        Memory { tensors: args.iter().map(tensor).collect() }
+        Memory { tensors: args.iter().enumerate().map(tensor).collect() }
     }
 
-    pub fn tensor(&self, origin: Origin) -> Option<&Tensor> {
+    pub fn tensor(&self, origin: Origin) -> Option<&Tensor<'a>> {
         match origin {
             Origin::Unknown => None,
             Origin::Arg(i) => self.tensors.get(i as usize)?.as_ref(),
@@ -51,7 +55,7 @@ impl Memory {
 
     /// The tensor whose storage holds the addresses `lo..hi`: the one that the pointer was made from,
     /// or else any, one that may be written if that is wanted.
-    pub fn find(&self, origin: Origin, lo: i128, hi: i128, write: bool) -> Option<&Tensor> {
+    pub fn find(&self, origin: Origin, lo: i128, hi: i128, write: bool) -> Option<&Tensor<'a>> {
         if let Some(t) = self.tensor(origin)
             && t.holds(lo, hi)
         {
@@ -68,16 +72,17 @@ impl Memory {
     /// The tensor that is at fault if an access to this storage is outside the view; none if it is
     /// inside. A pointer from an argument is judged by that argument's view; any other by the views of
     /// all arguments that share the storage, since nobody knows which was meant.
-    pub fn outside_view<'a>(
-        &'a self,
+    pub fn outside_view<'m>(
+        &'m self,
         origin: Origin,
-        found: &'a Tensor,
-        inside: impl Fn(&Tensor) -> bool,
-    ) -> Option<&'a Tensor> {
+        found: &'m Tensor<'a>,
+        inside: impl Fn(&Tensor<'_>) -> bool,
+    ) -> Option<&'m Tensor<'a>> {
         let fault = match self.tensor(origin) {
             Some(t) => !inside(t),
             None => {
-                let shares = |t: &Tensor| t.lo < found.lo + found.len && found.lo < t.lo + t.len;
+                let shares =
+                    |t: &Tensor<'_>| t.lo < found.lo + found.len && found.lo < t.lo + t.len;
                 !self.tensors.iter().flatten().any(|t| shares(t) && inside(t))
             }
         };
@@ -85,10 +90,10 @@ impl Memory {
     }
 }
 
-impl Tensor {
-    fn new(arg: &TensorArg) -> Tensor {
+impl<'a> Tensor<'a> {
+    fn new(name: &'a str, arg: &'a TensorArg) -> Tensor<'a> {
         Tensor {
-            name: arg.name.clone(),
+            name,
             address: arg.address,
             lo: arg.storage.start,
             // There is no memory at address 0, whatever an object says that stands for a tensor.
@@ -97,8 +102,13 @@ impl Tensor {
                 start => arg.storage.end.saturating_sub(start),
             },
             writable: arg.writable,
-            view: arg.view.as_ref().map(Extent::new),
+            view: arg.view.as_ref(),
+            extent: OnceLock::new(),
         }
+    }
+
+    fn extent(&self) -> Option<&Extent> {
+        self.view.map(|view| self.extent.get_or_init(|| Extent::new(view)))
     }
 
     pub fn holds(&self, lo: i128, hi: i128) -> bool {
@@ -109,24 +119,22 @@ impl Tensor {
     /// Whether addresses `lo..hi`, which are in the storage, are in the view, as far as two
     /// comparisons tell: `false` means that lanes have to be looked at.
     pub fn surely_in_view(&self, lo: i128, hi: i128) -> bool {
-        let Some(view) = &self.view else { return true };
+        let Some(view) = self.extent() else { return true };
         let base = self.address as i128;
         view.gapless && lo - base >= view.lo && hi - base <= view.hi
     }
 
     /// Whether an element of `size` bytes at `address` lies in the view.
     pub fn in_view(&self, address: i64, size: usize) -> bool {
-        let Some(view) = &self.view else { return true };
+        let Some(view) = self.extent() else { return true };
         let offset = address as i128 - self.address as i128;
         view.holds(offset) && view.holds(offset + size as i128 - 1)
     }
 }
 
 /// The bytes that a view covers, relative to its element 0.
-#[derive(Debug)]
-pub struct Extent {
-    pub shape: Vec<usize>,
-    pub elem: Scalar,
+struct Extent {
+    elem: Scalar,
     lo: i128,
     hi: i128,
     /// Every byte of `lo..hi` is in some element.
@@ -161,7 +169,7 @@ impl Extent {
         if empty {
             hi = lo;
         }
-        Extent { shape: view.shape.clone(), elem: view.elem, lo, hi, gapless, axes }
+        Extent { elem: view.elem, lo, hi, gapless, axes }
     }
 
     /// Whether the byte at `offset` is in an element.

@@ -46,7 +46,7 @@ pub trait Read {
 /// What ops need to know besides their operands.
 #[derive(Copy, Clone)]
 pub struct Env<'a> {
-    pub code: &'a Code<'a>,
+    pub code: &'a Code,
     pub program: [u32; 3],
     pub grid: [u32; 3],
     /// The shape that scalars stand for.
@@ -74,7 +74,7 @@ pub fn evaluate<R: Read>(
     results: &mut Results,
 ) -> Result<(), Fault> {
     let code = env.code;
-    let func = code.func;
+    let func = &*code.func;
     let op = func.op(inst);
     let tile = |v: Value| &regs.reg(v).tile;
     let ty = |v: Value| stored(func.ty(v).elem);

@@ -15,7 +15,7 @@ use naiad_ir::{Block, Shape, Value};
 use smallvec::SmallVec;
 
 struct Regs<'a> {
-    code: &'a Code<'a>,
+    code: &'a Code,
     regs: Vec<Reg>,
 }
 
@@ -69,7 +69,7 @@ pub fn evaluate(env: &Env<'_>, body: Block, arguments: &[Reg]) -> Result<Results
 ///
 /// This recurses where regions are nested, which is as deep as the kernel's source, not its data.
 fn block(env: &Env<'_>, block_: Block, regs: &mut Regs<'_>) -> Result<(bool, Results), Fault> {
-    let func = env.code.func;
+    let func = &*env.code.func;
     for &inst in func.insts(block_) {
         let results = match func.op(inst) {
             TileOp::Yield { values } => return Ok((true, regs.all(values))),

@@ -92,7 +92,7 @@ impl<'a> Board<'a> {
     }
 
     /// What ended the launch, if anything did.
-    pub fn outcome(self, code: &Code<'_>) -> Result<(), Fault> {
+    pub fn outcome(self, code: &Code) -> Result<(), Fault> {
         let interrupted = self.interrupted();
         if let Some((_, fault)) = self.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(fault);
@@ -109,8 +109,8 @@ impl<'a> Board<'a> {
     }
 }
 
-fn deadlock(code: &Code<'_>, waiting: &[Waits]) -> Fault {
-    let func = code.func;
+fn deadlock(code: &Code, waiting: &[Waits]) -> Fault {
+    let func = &*code.func;
     let message = match waiting {
         [(_, p, _)] => {
             format!(

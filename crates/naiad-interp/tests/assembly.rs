@@ -38,7 +38,7 @@ fn one_element_at_a_time() {
     let func = kernel(&text(asm, "=&r,=&l,r,r,r", "i32", ["i32", "i64"], 1));
     let mut x: Vec<i32> = (0..64).map(|i| i * 1000 - 7).collect();
     let (mut y, mut z) = (vec![0i32; 64], vec![0i64; 64]);
-    let args = [tensor("x", &mut x), tensor("y", &mut y), tensor("z", &mut z), int(5)];
+    let args = [tensor(&mut x), tensor(&mut y), tensor(&mut z), int(5)];
     ok(&func, [1, 1, 1], &args);
     assert_eq!(y, x.iter().map(|x| 2 * x + 5).collect::<Vec<_>>());
     assert_eq!(z, (0..64).map(|i| -3 * i).collect::<Vec<i64>>());
@@ -53,7 +53,7 @@ fn narrow_elements_share_registers() {
     let func = kernel(&text(asm, constraints, "i8", ["i8", "i32"], 4));
     let mut x: Vec<i8> = (0..64).map(|i| i * 2 - 60).collect();
     let (mut y, mut z) = (vec![0i8; 64], vec![0i32; 64]);
-    let args = [tensor("x", &mut x), tensor("y", &mut y), tensor("z", &mut z), int(5)];
+    let args = [tensor(&mut x), tensor(&mut y), tensor(&mut z), int(5)];
     ok(&func, [1, 1, 1], &args);
     let turned: Vec<i8> =
         x.chunks(4).flat_map(|c| c.iter().rev().copied().collect::<Vec<_>>()).collect();
@@ -77,7 +77,7 @@ fn scalars_and_the_clock() {
     for naive in [false, true] {
         let mut out = vec![0i64];
         let options = LaunchOptions { naive, clock: Some(&clock), ..PLAIN };
-        run(&func, [1, 1, 1], &[tensor("out", &mut out)], &options).unwrap();
+        run(&func, [1, 1, 1], &[tensor(&mut out)], &options).unwrap();
         assert_eq!(out, [(1 << 50) + 16]);
     }
 }

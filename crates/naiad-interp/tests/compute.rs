@@ -84,11 +84,7 @@ fn reductions_by_one_function() {
         );
         let func = kernel(&whole_tiles(&dims, ["fp32", "i32"], &body, &to, ["fp32", "i32"]));
         let (mut r, mut s) = (vec![0f32; n / dims[axis]], vec![0i32; n / dims[axis]]);
-        ok(
-            &func,
-            [1, 1, 1],
-            &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
-        );
+        ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut y), tensor(&mut r), tensor(&mut s)]);
         let inner: usize = dims[axis + 1..].iter().product();
         for (i, (&r, &s)) in r.iter().zip(&s).enumerate() {
             let at = |k: usize| i / inner * inner * dims[axis] + k * inner + i % inner;
@@ -123,11 +119,7 @@ fn reductions_by_a_region() {
         );
         let func = kernel(&whole_tiles(&dims, ["fp32", "i32"], &body, &to, ["fp32", "i32"]));
         let (mut r, mut s) = (vec![0f32; to[0]], vec![0i32; to[0]]);
-        ok(
-            &func,
-            [1, 1, 1],
-            &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
-        );
+        ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut y), tensor(&mut r), tensor(&mut s)]);
         for i in 0..to[0] {
             let at = |k: usize| if axis == 1 { i * 64 + k } else { k * 64 + i };
             let best = (0..dims[axis]).map(at).fold(None, |best: Option<usize>, k| match best {
@@ -148,11 +140,7 @@ fn reductions_by_a_region() {
     );
     let func = kernel(&whole_tiles(&dims, ["fp32", "i32"], &body, &[], ["fp32", "i32"]));
     let (mut r, mut s) = (vec![0f32], vec![0i32]);
-    ok(
-        &func,
-        [1, 1, 1],
-        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
-    );
+    ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut y), tensor(&mut r), tensor(&mut s)]);
     assert_eq!((r[0], s[0]), (40.0, 512));
 }
 
@@ -175,16 +163,7 @@ fn scans_in_both_directions() {
             );
             let func = kernel(&whole_tiles(&dims, ["fp32", "i32"], &body, &dims, ["fp32", "i32"]));
             let (mut r, mut s) = (vec![0f32; n], vec![0i32; n]);
-            ok(
-                &func,
-                [1, 1, 1],
-                &[
-                    tensor("x", &mut x),
-                    tensor("y", &mut y),
-                    tensor("r", &mut r),
-                    tensor("s", &mut s),
-                ],
-            );
+            ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut y), tensor(&mut r), tensor(&mut s)]);
             let inner: usize = dims[axis + 1..].iter().product();
             for row in 0..n / dims[axis] {
                 let (mut sum, mut affine) = (0f32, 0i32);
@@ -210,11 +189,7 @@ fn a_scan_may_exchange_its_values() {
     let mut x: Vec<f32> = (0..8).map(|i| i as f32).collect();
     let mut y: Vec<i32> = (100..108).collect();
     let (mut r, mut s) = (vec![0f32; 8], vec![0i32; 8]);
-    ok(
-        &func,
-        [1, 1, 1],
-        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
-    );
+    ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut y), tensor(&mut r), tensor(&mut s)]);
     // Not associative, so the grouping shows; what must hold is that no half-written value is read.
     for i in 0..8 {
         let (a, b) = (r[i] as i32, s[i]);
@@ -237,11 +212,7 @@ fn products_of_fp32_transposed_and_batched() {
     let (mut x, mut y) = (numbers(256), numbers(256));
     y.reverse();
     let (mut r, mut s) = (vec![0f32; 128], vec![0f32; 128]);
-    ok(
-        &func,
-        [1, 1, 1],
-        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
-    );
+    ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut y), tensor(&mut r), tensor(&mut s)]);
     for b in 0..2 {
         for i in 0..8 {
             for j in 0..8 {
@@ -273,11 +244,7 @@ fn products_of_other_types() {
     let mut x: Vec<i8> = (0..256).map(|i| (i * 37) as u8 as i8).collect();
     let mut y: Vec<f32> = (0..256).map(|i| (i % 13) as f32 - 6.0).collect();
     let (mut r, mut s) = (vec![0i32; 256], vec![0f32; 256]);
-    ok(
-        &func,
-        [1, 1, 1],
-        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
-    );
+    ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut y), tensor(&mut r), tensor(&mut s)]);
     for i in 0..16 {
         for j in 0..16 {
             let want: i32 =
@@ -312,11 +279,7 @@ fn narrow_floats_round_once_per_op() {
         let (mut x, mut y) = (numbers(64), numbers(64));
         y.reverse();
         let (mut r, mut s) = (vec![0f32; 64], vec![0f32; 64]);
-        ok(
-            &func,
-            [1, 1, 1],
-            &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
-        );
+        ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut y), tensor(&mut r), tensor(&mut s)]);
         let round = |v: f32| {
             let image = cast_bits(Scalar::F32, ty, Rounding::Nearest, v.to_bits().into());
             f32::from_bits(cast_bits(ty, Scalar::F32, Rounding::Nearest, image) as u32)
@@ -340,11 +303,7 @@ fn long_tiles_go_by_chunks() {
     let func = kernel(&whole_tiles(&[64, 64], ["fp32", "fp32"], body, &[64, 64], ["fp32", "fp32"]));
     let (mut x, mut y) = (numbers(4096), numbers(4096));
     let (mut r, mut s) = (vec![0f32; 4096], vec![0f32; 4096]);
-    ok(
-        &func,
-        [1, 1, 1],
-        &[tensor("x", &mut x), tensor("y", &mut y), tensor("r", &mut r), tensor("s", &mut s)],
-    );
+    ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut y), tensor(&mut r), tensor(&mut s)]);
     for i in 0..64 {
         let top = (0..64).map(|k| x[k * 64 + i]).fold(f32::MIN, f32::max);
         for j in 0..64 {

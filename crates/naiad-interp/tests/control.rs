@@ -32,11 +32,7 @@ fn counted_loops_run_as_signed_numbers() {
         (i32::MAX - 2, i32::MAX, 100, 1, i32::MAX - 2),
     ] {
         let mut out = vec![-1i32; 2];
-        ok(
-            &func,
-            [1, 1, 1],
-            &[int(lo.into()), int(hi.into()), int(step.into()), tensor("out", &mut out)],
-        );
+        ok(&func, [1, 1, 1], &[int(lo.into()), int(hi.into()), int(step.into()), tensor(&mut out)]);
         assert_eq!(out, [n, sum], "{lo} {hi} {step}");
     }
 }
@@ -78,7 +74,7 @@ fn branches_and_nested_loops() {
     );
     let n = 2000;
     let mut out = vec![-1i32; n];
-    ok(&func, [n as u32, 1, 1], &[tensor("out", &mut out), int(0)]);
+    ok(&func, [n as u32, 1, 1], &[tensor(&mut out), int(0)]);
     for (i, &steps) in out.iter().enumerate() {
         let (mut v, mut want) = (i + 1, 0);
         while v != 1 {
@@ -114,7 +110,7 @@ fn carried_tiles_change_places() {
     );
     let mut x: Vec<i32> = (0..8).map(|i| i * 10).collect();
     let mut out = vec![0i32; 8];
-    ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("out", &mut out)]);
+    ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut out)]);
     for i in 0..8 {
         let (mut p, mut q) = (x[i], i as i32);
         for _ in 0..5 {
@@ -128,7 +124,7 @@ fn carried_tiles_change_places() {
 fn a_launch_that_does_not_fit_is_refused() {
     let func = kernel("tile @one(%x x: *i32, %n n: i32) {\n  return\n}");
     let mut x = vec![0i32];
-    for args in [vec![], vec![int(0)], vec![int(0), tensor("x", &mut x)]] {
+    for args in [vec![], vec![int(0)], vec![int(0), tensor(&mut x)]] {
         let fault = run(&func, [1, 1, 1], &args, &PLAIN).unwrap_err();
         assert_eq!(fault.id, naiad_diag::Id::BadLaunch);
     }
@@ -154,7 +150,7 @@ fn many_small_programs() {
     run(
         &func,
         [1 << 10, 1 << 8, 1],
-        &[tensor("out", &mut out)],
+        &[tensor(&mut out)],
         &naiad_interp::LaunchOptions { threads: 2, ..PLAIN },
     )
     .unwrap();

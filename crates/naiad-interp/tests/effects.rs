@@ -46,7 +46,7 @@ fn atomic_loads_and_stores_move_every_type() {
         for n in [0, 11, 15] {
             each(|options| {
                 out.fill(0);
-                let args = [tensor("x", &mut x), tensor("out", &mut out), int(n as i64)];
+                let args = [tensor(&mut x), tensor(&mut out), int(n as i64)];
                 run(&func, [1, 1, 1], &args, &options).unwrap();
                 let bytes = |all: &[u64]| -> Vec<u8> {
                     let all: Vec<u8> = all.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -82,14 +82,14 @@ fn atomic_accesses_are_judged() {
 }",
     );
     let mut x = vec![0i32; 8];
-    let fault = run(&load, [1, 1, 1], &[tensor("x", &mut x), int(8)], &PLAIN).unwrap_err();
+    let fault = run(&load, [1, 1, 1], &[tensor(&mut x), int(8)], &PLAIN).unwrap_err();
     assert_eq!(fault.message, "kernel `get` atomically reads outside the memory of `x`: element 8");
-    let fault = run(&store, [1, 1, 1], &[tensor("x", &mut x), int(-1)], &PLAIN).unwrap_err();
+    let fault = run(&store, [1, 1, 1], &[tensor(&mut x), int(-1)], &PLAIN).unwrap_err();
     assert_eq!(
         fault.message,
         "kernel `put` atomically writes outside the memory of `x`: element -1"
     );
-    let Arg::Tensor(t) = tensor("x", &mut x) else { panic!() };
+    let Arg::Tensor(t) = tensor(&mut x) else { panic!() };
     let fixed = Arg::Tensor(TensorArg { writable: false, ..t.clone() });
     run(&load, [1, 1, 1], &[fixed.clone(), int(0)], &PLAIN).unwrap();
     let fault = run(&store, [1, 1, 1], &[fixed, int(0)], &PLAIN).unwrap_err();
@@ -142,12 +142,12 @@ fn programs_wait_for_atomic_stores() {
     let n = 40;
     each(|options| {
         let (mut flags, mut out) = (vec![0i32; n + 1], vec![0i32; n]);
-        let args = [tensor("flags", &mut flags), tensor("out", &mut out), int(1)];
+        let args = [tensor(&mut flags), tensor(&mut out), int(1)];
         run(&func, [n as u32, 1, 1], &args, &options).unwrap();
         assert_eq!(out, (1..=n as i32).collect::<Vec<_>>());
         // Nobody begins: all wait, and that is found out.
         flags.fill(0);
-        let args = [tensor("flags", &mut flags), tensor("out", &mut out), int(0)];
+        let args = [tensor(&mut flags), tensor(&mut out), int(0)];
         let fault = run(&func, [n as u32, 1, 1], &args, &options).unwrap_err();
         assert_eq!(fault.id, Id::Deadlock);
         assert!(said(&fault).contains("`atomic_load`, waited for here"), "{}", said(&fault));
@@ -189,7 +189,7 @@ fn time_passes_with_a_clock_and_without() {
     each(|options| {
         for clock in [None, Some(&clock as &(dyn Fn() -> u64 + Sync))] {
             let (mut flag, mut out) = (vec![0i32], vec![0i64, -1]);
-            let args = [tensor("flag", &mut flag), tensor("out", &mut out)];
+            let args = [tensor(&mut flag), tensor(&mut out)];
             run(&func, [1, 1, 1], &args, &LaunchOptions { clock, ..options }).unwrap();
             assert!((50_000..60_000).contains(&out[0]), "{out:?}");
             assert_eq!(out[1], 0);
@@ -226,7 +226,7 @@ fn prints_reach_the_sink_in_order() {
             seen.lock().unwrap().push((p.program[0], p.prefix.to_string(), p.hex, operands));
             assert_eq!(p.kernel, "show");
         };
-        let args = [tensor("x", &mut x), int(3)];
+        let args = [tensor(&mut x), int(3)];
         run(&func, [5, 1, 1], &args, &LaunchOptions { print: Some(&sink), ..options }).unwrap();
         let mut seen = seen.into_inner().unwrap();
         assert_eq!(seen.len(), 15);
@@ -283,7 +283,7 @@ fn the_first_failing_lane_is_reported() {
     x[9] = 0xae66;
     x[10] = 0xfc00;
     let half = |x: &mut Vec<u16>| {
-        let Arg::Tensor(t) = tensor("x", x) else { panic!() };
+        let Arg::Tensor(t) = tensor(x) else { panic!() };
         Arg::Tensor(t)
     };
     each(|options| {
@@ -402,7 +402,7 @@ fn a_barrier_keeps_the_order_and_a_hint_the_value() {
     let func = kernel(ORDERED);
     each(|options| {
         let mut memory = vec![-1i32; 8];
-        run(&func, [1, 1, 1], &[tensor("p", &mut memory), int(5)], &options).unwrap();
+        run(&func, [1, 1, 1], &[tensor(&mut memory), int(5)], &options).unwrap();
         assert_eq!(memory, [0, 10, 20, 30, 40, 50, 60, 70]);
     });
 }

@@ -34,7 +34,7 @@ fn launches_stay_small() {
     );
     let mut x = vec![1i32; 2048];
     let before = peak();
-    run(&tiny, [1 << 20, 1, 1], &[tensor("x", &mut x)], &two).unwrap();
+    run(&tiny, [1 << 20, 1, 1], &[tensor(&mut x)], &two).unwrap();
     assert!(peak() - before < 8 << 20, "{} bytes more", peak() - before);
     // The largest tiles, a new one at each step.
     let large = kernel(
@@ -66,7 +66,7 @@ fn launches_stay_small() {
     );
     let mut x = vec![0.5f32; 1 << 20];
     let before = peak();
-    run(&large, [4, 1, 1], &[tensor("x", &mut x)], &two).unwrap();
+    run(&large, [4, 1, 1], &[tensor(&mut x)], &two).unwrap();
     assert!(peak() - before < 64 << 20, "{} bytes more", peak() - before);
     // Two thousand programs that all hold a tile while they wait for the last.
     let barrier = kernel(
@@ -92,6 +92,6 @@ fn launches_stay_small() {
     );
     let (mut x, mut count) = (vec![0.5f32; 1024], vec![0i32]);
     let before = peak();
-    run(&barrier, [2000, 1, 1], &[tensor("x", &mut x), tensor("count", &mut count)], &two).unwrap();
+    run(&barrier, [2000, 1, 1], &[tensor(&mut x), tensor(&mut count)], &two).unwrap();
     assert!(peak() - before < 64 << 20, "{} bytes more", peak() - before);
 }

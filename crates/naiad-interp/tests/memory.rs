@@ -34,7 +34,7 @@ fn adds_with_a_mask() {
     let mut y: Vec<f32> = (0..n).map(|i| 0.5 * i as f32).collect();
     let want: Vec<f32> = (0..n).map(|i| 1.5 * i as f32).collect();
     let mut out = vec![-1f32; n];
-    let args = [tensor("x", &mut x), tensor("y", &mut y), tensor("out", &mut out), int(n as i64)];
+    let args = [tensor(&mut x), tensor(&mut y), tensor(&mut out), int(n as i64)];
     ok(&func, [8, 1, 1], &args);
     assert_eq!(out, want);
 }
@@ -44,7 +44,7 @@ fn names_the_lane_out_of_bounds() {
     let func = kernel(ADD);
     let n = 1000;
     let (mut x, mut y, mut out) = (vec![0f32; n], vec![0f32; n], vec![0f32; n]);
-    let args = [tensor("x", &mut x), tensor("y", &mut y), tensor("out", &mut out), int(1010)];
+    let args = [tensor(&mut x), tensor(&mut y), tensor(&mut out), int(1010)];
     for naive in [false, true] {
         for threads in [1, 2] {
             let fault = run(&func, [8, 1, 1], &args, &LaunchOptions { naive, threads, ..PLAIN })
@@ -129,11 +129,11 @@ fn copies_with_any_strides() {
             }
             for naive in [false, true] {
                 let mut out = vec![0i32; 256];
-                let Arg::Tensor(mut t) = tensor("x", &mut x) else { panic!() };
+                let Arg::Tensor(mut t) = tensor(&mut x) else { panic!() };
                 t.address += 4 * base as usize;
                 let args = [
                     Arg::Tensor(t),
-                    tensor("out", &mut out),
+                    tensor(&mut out),
                     int(sx.into()),
                     int(so.into()),
                     int(tx.into()),
@@ -153,16 +153,8 @@ fn names_the_lane_of_two_axes() {
     let func = kernel(COPY2);
     let mut x = vec![0i32; 100];
     let mut out = vec![0i32; 256];
-    let args = [
-        tensor("x", &mut x),
-        tensor("out", &mut out),
-        int(-16),
-        int(16),
-        int(1),
-        int(1),
-        int(16),
-        int(16),
-    ];
+    let args =
+        [tensor(&mut x), tensor(&mut out), int(-16), int(16), int(1), int(1), int(16), int(16)];
     let fault = run(&func, [1, 1, 1], &args, &PLAIN).unwrap_err();
     assert_eq!(
         said(&fault),
@@ -174,15 +166,8 @@ fn names_the_lane_of_two_axes() {
 }
 
 /// A view of `rows x cols` in rows of `pitch` elements.
-fn padded(
-    name: &str,
-    data: &mut [i32],
-    rows: usize,
-    cols: usize,
-    pitch: isize,
-    first: usize,
-) -> Arg {
-    let Arg::Tensor(t) = tensor(name, data) else { panic!() };
+fn padded(data: &mut [i32], rows: usize, cols: usize, pitch: isize, first: usize) -> Arg {
+    let Arg::Tensor(t) = tensor(data) else { panic!() };
     let view =
         View { elem: naiad_ir::Scalar::I32, shape: vec![rows, cols], strides: vec![pitch, 1] };
     Arg::Tensor(TensorArg { address: t.address + 4 * first, view: Some(view), ..t })
@@ -196,8 +181,8 @@ fn the_checked_policy_knows_views() {
     let mut out = vec![0i32; 1024];
     let whole = |cols: i64, x: &mut [i32], out: &mut [i32]| {
         [
-            padded("x", x, 16, 10, 20, 40),
-            padded("out", out, 16, 16, 17, 3),
+            padded(x, 16, 10, 20, 40),
+            padded(out, 16, 16, 17, 3),
             int(20),
             int(17),
             int(1),
@@ -225,8 +210,8 @@ fn the_checked_policy_knows_views() {
     assert!(run(&func, [1, 1, 1], &args, &PLAIN).unwrap().findings.is_empty());
     // A store to the padding is an error.
     let args = [
-        padded("x", &mut x, 16, 16, 20, 40),
-        padded("out", &mut out, 16, 10, 17, 3),
+        padded(&mut x, 16, 16, 20, 40),
+        padded(&mut out, 16, 10, 17, 3),
         int(20),
         int(17),
         int(1),
@@ -241,8 +226,8 @@ fn the_checked_policy_knows_views() {
     );
     // A view that runs backwards.
     let args = [
-        padded("x", &mut x, 16, 16, -20, 400),
-        padded("out", &mut out, 16, 16, 17, 3),
+        padded(&mut x, 16, 16, -20, 400),
+        padded(&mut out, 16, 16, 17, 3),
         int(-20),
         int(17),
         int(1),
@@ -273,14 +258,13 @@ fn a_pointer_of_no_known_origin_may_be_in_any_view_of_the_storage() {
     let part = |first: usize| {
         let view = View { elem: naiad_ir::Scalar::I32, shape: vec![2], strides: vec![1] };
         Arg::Tensor(TensorArg {
-            name: format!("part{first}"),
             address: start + 4 * first,
             storage: start..start + 32,
             view: Some(view),
             writable: true,
         })
     };
-    let args = [part(0), part(4), tensor("out", &mut out)];
+    let args = [part(0), part(4), tensor(&mut out)];
     assert!(run(&func, [1, 1, 1], &args, &checked).unwrap().findings.is_empty());
     let fault =
         run(&func, [1, 1, 1], &[part(0), int(start as i64 + 12), args[2].clone()], &checked);
@@ -291,13 +275,9 @@ fn a_pointer_of_no_known_origin_may_be_in_any_view_of_the_storage() {
 fn read_only_memory_is_not_written() {
     let func = kernel(ADD);
     let (mut x, mut y, mut out) = (vec![0f32; 128], vec![0f32; 128], vec![5f32; 128]);
-    let Arg::Tensor(o) = tensor("out", &mut out) else { panic!() };
-    let args = [
-        tensor("x", &mut x),
-        tensor("y", &mut y),
-        Arg::Tensor(TensorArg { writable: false, ..o }),
-        int(128),
-    ];
+    let Arg::Tensor(o) = tensor(&mut out) else { panic!() };
+    let args =
+        [tensor(&mut x), tensor(&mut y), Arg::Tensor(TensorArg { writable: false, ..o }), int(128)];
     let fault = run(&func, [1, 1, 1], &args, &PLAIN).unwrap_err();
     assert_eq!(fault.message, "kernel `add` writes `out`, which is read-only");
     assert!(out.iter().all(|&v| v == 5.0));
@@ -328,14 +308,14 @@ fn integers_become_pointers_into_arguments_only() {
     let func = kernel(&text);
     let (mut x, mut y) = (vec![1f32; 12], vec![2f32; 12]);
     let mut table = vec![x.as_ptr() as i64, y.as_ptr() as i64];
-    let args = [tensor("table", &mut table), int(12), tensor("x", &mut x), tensor("y", &mut y)];
+    let args = [tensor(&mut table), int(12), tensor(&mut x), tensor(&mut y)];
     run(&func, [2, 1, 1], &args, &PLAIN).unwrap();
     assert_eq!((x[11], y[11]), (2.0, 3.0));
     // The same without `x` and `y`, and with addresses out of thin air.
     let func = kernel(GROUPED);
     for address in [x.as_ptr() as i64, 0, -1, 1, i64::MAX, i64::MIN, 0x1234_5678] {
         let mut table = vec![address];
-        let args = [tensor("table", &mut table), int(12)];
+        let args = [tensor(&mut table), int(12)];
         for naive in [false, true] {
             let fault =
                 run(&func, [1, 1, 1], &args, &LaunchOptions { naive, ..PLAIN }).unwrap_err();
@@ -376,7 +356,7 @@ fn pointers_are_chosen_lane_by_lane() {
     let mut x: Vec<i32> = (0..8).collect();
     let mut y: Vec<i32> = (100..108).collect();
     let mut out = vec![0; 8];
-    let args = [tensor("x", &mut x), tensor("y", &mut y), tensor("out", &mut out)];
+    let args = [tensor(&mut x), tensor(&mut y), tensor(&mut out)];
     ok(&func, [1, 1, 1], &args);
     assert_eq!(out, [100, 1, 102, 3, 104, 5, 106, 7]);
 }
@@ -402,7 +382,7 @@ fn offsets_wrap_in_their_own_type() {
     );
     let mut out = vec![0; 8];
     let big = i32::MAX - 3;
-    let args = [tensor("out", &mut out), int(i64::from(big as u32))];
+    let args = [tensor(&mut out), int(i64::from(big as u32))];
     ok(&func, [1, 1, 1], &args);
     let want: Vec<i32> =
         (0..8).map(|i| big.wrapping_add(i)).map(|a| a.wrapping_add(i32::from(a < 0))).collect();
@@ -426,6 +406,6 @@ fn booleans_are_bytes() {
     );
     let mut x: Vec<u8> = vec![0, 1, 2, 255, 0, 128, 0, 7];
     let mut out = vec![9u8; 8];
-    ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("out", &mut out)]);
+    ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut out)]);
     assert_eq!(out, [1, 0, 0, 0, 1, 0, 1, 0]);
 }

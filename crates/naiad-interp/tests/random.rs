@@ -598,13 +598,12 @@ fn compressed_and_naive_agree() {
             let start = input.as_mut_ptr() as usize;
             let args = [
                 Arg::Tensor(TensorArg {
-                    name: "in".to_string(),
                     address: start + INPUT / 4,
                     storage: start..start + INPUT,
                     view: None,
                     writable: false,
                 }),
-                tensor("out", &mut out),
+                tensor(&mut out),
                 int(13),
             ];
             let result =

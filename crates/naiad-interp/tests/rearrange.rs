@@ -86,7 +86,7 @@ fn run_bytes(text: &str, input: &mut [u8], out_bytes: usize) -> Vec<u8> {
     let func = kernel(text);
     let mut out = vec![0u8; out_bytes];
     // Vectors of bytes lie where they lie: neither loads nor stores ask for alignment.
-    ok(&func, [1, 1, 1], &[tensor("x", input), tensor("out", &mut out)]);
+    ok(&func, [1, 1, 1], &[tensor(input), tensor(&mut out)]);
     out
 }
 
@@ -189,7 +189,7 @@ fn gathers_by_indices_of_every_type() {
                 );
                 let func = kernel(&text);
                 let mut out = vec![0u8; count * elem.size()];
-                let args = [tensor("x", &mut input), tensor("i", &mut at), tensor("out", &mut out)];
+                let args = [tensor(&mut input), tensor(&mut at), tensor(&mut out)];
                 ok(&func, [1, 1, 1], &args);
                 let inner: usize = dims[axis + 1..].iter().product();
                 let all = images(&input, elem);
@@ -219,7 +219,7 @@ fn wild_indices_give_elements_of_the_source() {
         let mut at = vec![0x8000_0000_ffff_ff85u64 as i64; 16];
         at[3] = i64::MAX;
         let mut out = vec![0i32; 16];
-        ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("i", &mut at), tensor("out", &mut out)]);
+        ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut at), tensor(&mut out)]);
         assert!(out.iter().all(|v| x.contains(v)), "{out:?}");
     }
 }
@@ -238,10 +238,10 @@ fn gathered_pointers_are_checked() {
     );
     let func = kernel(&text);
     let (mut x, mut out): (Vec<i32>, _) = ((0..8).collect(), vec![0i32; 4]);
-    ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("out", &mut out)]);
+    ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut out)]);
     assert_eq!(out, [7, 6, 5, 4]);
     let mut x: Vec<i32> = (0..6).collect();
-    let fault = run(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("out", &mut out)], &PLAIN);
+    let fault = run(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut out)], &PLAIN);
     assert!(said(&fault.unwrap_err()).contains("outside the memory of `x`: element 7"));
 }
 
@@ -319,9 +319,8 @@ fn maps_elements_with_and_without_packs() {
             );
             let func = kernel(&text);
             let (mut narrow, mut wide) = (vec![0i32; n], vec![0i64; n]);
-            let arg =
-                if *out == "i32" { tensor("out", &mut narrow) } else { tensor("out", &mut wide) };
-            ok(&func, [1, 1, 1], &[tensor("x", &mut x), arg]);
+            let arg = if *out == "i32" { tensor(&mut narrow) } else { tensor(&mut wide) };
+            ok(&func, [1, 1, 1], &[tensor(&mut x), arg]);
             let want: Vec<i64> = x.iter().map(|&a| oracle(a)).collect();
             let have =
                 if *out == "i32" { narrow.iter().map(|&x| i64::from(x)).collect() } else { wide };
@@ -352,7 +351,7 @@ fn maps_elements_with_and_without_packs() {
                 };
                 let func = kernel(&text);
                 let mut out = vec![0i32; n];
-                ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("out", &mut out)]);
+                ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut out)]);
                 let want: Vec<i32> = x
                     .chunks(2)
                     .flat_map(|p| {

@@ -43,13 +43,8 @@ fn atomics_of_all_programs_add_up() {
     each(|options| {
         let (mut c, mut f, mut h, mut hist, mut hi) =
             (vec![0i32], vec![0f32], vec![0u16], vec![0i32; 4], vec![-1f32]);
-        let args = [
-            tensor("c", &mut c),
-            tensor("f", &mut f),
-            tensor("h", &mut h),
-            tensor("hist", &mut hist),
-            tensor("hi", &mut hi),
-        ];
+        let args =
+            [tensor(&mut c), tensor(&mut f), tensor(&mut h), tensor(&mut hist), tensor(&mut hi)];
         run(&func, [10, 10, 10], &args, &options).unwrap();
         assert_eq!((c[0], f[0], hi[0]), (1000, 500.0, 999.0));
         assert_eq!(half(h[0]), 1000.0);
@@ -89,7 +84,7 @@ fn lanes_with_one_address_take_turns() {
     );
     each(|options| {
         let (mut c, mut out, mut q) = (vec![100i32], vec![0i32; 8], vec![7u64]);
-        let args = [tensor("c", &mut c), tensor("out", &mut out), tensor("q", &mut q)];
+        let args = [tensor(&mut c), tensor(&mut out), tensor(&mut q)];
         run(&func, [1, 1, 1], &args, &options).unwrap();
         assert_eq!(out, [100, 100, 101, 103, 106, 110, 115, 121]);
         // 7 -> 9, not 7 again, 9 ^ 9 = 0, 0 -> 7, 7 | 0.
@@ -110,7 +105,7 @@ fn atomics_want_aligned_addresses() {
     );
     // Aligned storage, so that the address is off by exactly one.
     let mut c = vec![0u64; 2];
-    let fault = run(&func, [1, 1, 1], &[tensor("c", &mut c)], &PLAIN).unwrap_err();
+    let fault = run(&func, [1, 1, 1], &[tensor(&mut c)], &PLAIN).unwrap_err();
     assert_eq!(fault.id, Id::Misaligned);
 }
 
@@ -137,13 +132,7 @@ fn a_spin_lock_excludes() {
     let func = kernel(LOCK);
     each(|options| {
         let (mut lock, mut counter) = (vec![0i32], vec![0i32]);
-        run(
-            &func,
-            [500, 1, 1],
-            &[tensor("lock", &mut lock), tensor("counter", &mut counter)],
-            &options,
-        )
-        .unwrap();
+        run(&func, [500, 1, 1], &[tensor(&mut lock), tensor(&mut counter)], &options).unwrap();
         assert_eq!((lock[0], counter[0]), (0, 500));
     });
 }
@@ -186,7 +175,7 @@ fn a_chain_of_flags_runs_backwards() {
     each(|options| {
         let n = 100usize;
         let (mut flags, mut out) = (vec![0i32; n], vec![0i32; n]);
-        let args = [tensor("flags", &mut flags), tensor("out", &mut out), int(n as i64)];
+        let args = [tensor(&mut flags), tensor(&mut out), int(n as i64)];
         run(&func, [n as u32, 1, 1], &args, &options).unwrap();
         assert_eq!(out[0], 4950);
     });
@@ -223,7 +212,7 @@ fn all_programs_meet_at_a_barrier() {
     each(|options| {
         let n = 300;
         let (mut count, mut out, mut q) = (vec![0i32], vec![0i32; n], vec![0i32; n]);
-        let args = [tensor("count", &mut count), tensor("out", &mut out), tensor("q", &mut q)];
+        let args = [tensor(&mut count), tensor(&mut out), tensor(&mut q)];
         run(&func, [n as u32, 1, 1], &args, &options).unwrap();
         let want: Vec<i32> = (0..n).map(|i| ((i + 1) % n) as i32).collect();
         assert_eq!(q, want);
@@ -236,7 +225,7 @@ fn a_deadlock_names_who_waits() {
     let func = kernel(LOCK);
     each(|options| {
         let (mut lock, mut counter) = (vec![1i32], vec![0i32]);
-        let args = [tensor("lock", &mut lock), tensor("counter", &mut counter)];
+        let args = [tensor(&mut lock), tensor(&mut counter)];
         let fault = run(&func, [5, 1, 1], &args, &options).unwrap_err();
         assert_eq!(
             said(&fault),
@@ -249,7 +238,7 @@ fn a_deadlock_names_who_waits() {
     let func = kernel(&BARRIER.replace("compare.lt %now, %n", "compare.le %now, %n"));
     each(|options| {
         let (mut count, mut out, mut q) = (vec![0i32], vec![0i32; 50], vec![0i32; 50]);
-        let args = [tensor("count", &mut count), tensor("out", &mut out), tensor("q", &mut q)];
+        let args = [tensor(&mut count), tensor(&mut out), tensor(&mut q)];
         let fault = run(&func, [50, 1, 1], &args, &options).unwrap_err();
         assert_eq!(
             fault.message,
@@ -264,7 +253,7 @@ fn a_fault_of_the_awaited_program_is_what_is_reported() {
     let func = kernel(CHAIN);
     each(|options| {
         let (mut flags, mut out) = (vec![0i32; 10], vec![0i32; 5]);
-        let args = [tensor("flags", &mut flags), tensor("out", &mut out), int(10)];
+        let args = [tensor(&mut flags), tensor(&mut out), int(10)];
         let fault = run(&func, [10, 1, 1], &args, &options).unwrap_err();
         assert_eq!(fault.id, Id::OutOfBounds);
     });
@@ -310,7 +299,7 @@ fn a_launch_can_be_interrupted() {
         for threads in [1, 2] {
             let flag = AtomicBool::new(false);
             let mut x = vec![0i32];
-            let args = [tensor("x", &mut x)];
+            let args = [tensor(&mut x)];
             let fault = std::thread::scope(|scope| {
                 scope.spawn(|| {
                     std::thread::sleep(std::time::Duration::from_millis(20));
@@ -343,7 +332,7 @@ fn a_poll_with_a_limit_gives_up() {
     );
     each(|options| {
         let (mut x, mut out) = (vec![0i32], vec![0i32]);
-        run(&func, [3, 1, 1], &[tensor("x", &mut x), tensor("out", &mut out)], &options).unwrap();
+        run(&func, [3, 1, 1], &[tensor(&mut x), tensor(&mut out)], &options).unwrap();
         assert_eq!(out[0], 100);
     });
 }

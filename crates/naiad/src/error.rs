@@ -58,11 +58,11 @@ impl std::error::Error for Error {}
 
 /// Runs `f`; a panic in it becomes an `internal` error, since it is a fault of Naiad and not of
 /// whoever called.
-pub fn guard<T>(doing: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn guard<T>(doing: impl fmt::Display, f: impl FnOnce() -> Result<T>) -> Result<T> {
     // What a panic leaves half done is dropped with the closure: callers share only caches whose
     // entries are inserted whole.
     catch_unwind(AssertUnwindSafe(f))
-        .unwrap_or_else(|payload| Err(Diagnostic::of_panic(doing, &*payload).into()))
+        .unwrap_or_else(|payload| Err(Diagnostic::of_panic(&doing.to_string(), &*payload).into()))
 }
 
 #[cfg(test)]

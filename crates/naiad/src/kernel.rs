@@ -161,10 +161,10 @@ impl<H: LiveHost> Kernel<H> {
             }
             let latest = self.variants.latest(&*self.host);
             let recorder = Recorder::new(&*self.host, latest.as_ref().map(|made| &made.answers));
-            let doing = format!("compiling `{}`", self.name());
-            let compile = || naiad_front::compile(&recorder, self.function, specs, options);
-            let compiled = guard(&doing, || Ok(compile()?))?;
-            let made = Made::new(compiled, recorder.into_answers(), num_warps);
+            let made = guard(format_args!("compiling `{}`", self.name()), || {
+                let compiled = naiad_front::compile(&recorder, self.function, specs, options)?;
+                Ok(Made::new(compiled, recorder.into_answers(), num_warps))
+            })?;
             return Ok(self.variants.add(&*self.host, key.to_vec(), made));
         }
     }
@@ -276,10 +276,10 @@ impl Launch {
         if grid.is_empty() {
             return Ok(Report::default());
         }
-        let func = &self.made.compiled.func;
-        guard(&format!("running `{}`", func.name), || {
+        let Made { compiled, code, .. } = &*self.made;
+        guard(format_args!("running `{}`", compiled.func.name), || {
             // SAFETY: as promised to this function.
-            Ok(unsafe { naiad_interp::launch(func, grid.counts(), &self.args, options) }?)
+            Ok(unsafe { naiad_interp::launch(code, grid.counts(), &self.args, options) }?)
         })
     }
 }

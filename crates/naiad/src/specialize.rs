@@ -65,9 +65,9 @@ impl Specialization {
         value: Value,
     ) -> std::result::Result<ParamSpec, Misfit> {
         match value {
-            Value::Tensor(tensor) => self.tensor(name, demand, tensor),
+            Value::Tensor(tensor) => self.tensor(demand, tensor),
             Value::Tuple { items, names } => self.tuple(name, items, names),
-            Value::Descriptor(d) => self.descriptor(name, *d),
+            Value::Descriptor(d) => self.descriptor(*d),
             Value::Host(HostValue::Tuple { items, names }) => {
                 self.tuple(name, items.into_iter().map(Value::Host).collect(), names)
             }
@@ -97,18 +97,11 @@ impl Specialization {
         items: Vec<Value>,
         names: Option<Arc<[String]>>,
     ) -> std::result::Result<ParamSpec, Misfit> {
-        let specs = items.into_iter().enumerate();
-        let specs =
-            specs.map(|(i, item)| self.run_time(&format!("{name}.{i}"), Demand::FREE, item));
+        let specs = items.into_iter().map(|item| self.run_time(name, Demand::FREE, item));
         Ok(ParamSpec::Tuple { items: specs.collect::<std::result::Result<_, _>>()?, names })
     }
 
-    fn tensor(
-        &mut self,
-        name: &str,
-        demand: Demand,
-        tensor: Tensor,
-    ) -> std::result::Result<ParamSpec, Misfit> {
+    fn tensor(&mut self, demand: Demand, tensor: Tensor) -> std::result::Result<ParamSpec, Misfit> {
         let own = Pointer::to(tensor.elem);
         let pointer = match demand.annotation {
             Annotation::Free => own,
@@ -124,7 +117,6 @@ impl Specialization {
         // Under another width the view's shape and strides would mean nothing.
         let view = tensor.view.filter(|_| pointer.pointee.size() == tensor.elem.size());
         self.args.push(Arg::Tensor(TensorArg {
-            name: name.to_string(),
             address: tensor.address,
             storage: tensor.storage,
             view,
@@ -133,14 +125,10 @@ impl Specialization {
         Ok(ParamSpec::Value(Type { elem: Elem::Pointer(pointer), shape: Shape::SCALAR }))
     }
 
-    fn descriptor(
-        &mut self,
-        name: &str,
-        descriptor: Descriptor,
-    ) -> std::result::Result<ParamSpec, Misfit> {
+    fn descriptor(&mut self, descriptor: Descriptor) -> std::result::Result<ParamSpec, Misfit> {
         let pointer = Pointer::to(descriptor.base.elem);
         let spec = descriptor.spec(pointer).map_err(|why| Misfit { why, help: None })?;
-        self.tensor(name, Demand::FREE, descriptor.base)?;
+        self.tensor(Demand::FREE, descriptor.base)?;
         let extents = descriptor.shape.iter().map(|&e| Arg::Scalar(e as u64 & 0xffff_ffff));
         self.args.extend(extents);
         self.args.extend(descriptor.strides.iter().map(|&s| Arg::Scalar(s as u64)));

@@ -5,6 +5,7 @@
 
 use crate::recorder::{Answers, LiveHost};
 use naiad_front::Compiled;
+use naiad_interp::Code;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -26,6 +27,8 @@ pub(crate) struct Variant<W> {
 
 pub(crate) struct Made {
     pub compiled: Arc<Compiled>,
+    /// The same, ready for the reference executor.
+    pub code: Code,
     pub answers: Answers,
     /// Where the kernel asked for it.
     num_warps: Option<u32>,
@@ -37,6 +40,7 @@ impl Made {
     pub fn new(compiled: Compiled, answers: Answers, num_warps: u32) -> Made {
         Made {
             num_warps: compiled.asked_num_warps.then_some(num_warps),
+            code: Code::new(compiled.func.clone()),
             compiled: Arc::new(compiled),
             answers,
             news: AtomicBool::new(true),

@@ -36,6 +36,7 @@ use naiad_ir::{Scalar, Type, Value};
 use ruff_text_size::TextRange;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Inlining deeper than this is taken for endless recursion.
 const MAX_INLINE_DEPTH: usize = 64;
@@ -142,7 +143,7 @@ pub(crate) fn compile(
     lower.kernel_body(&parsed)?;
     let Lower { b, findings, printed, asked_num_warps, .. } = lower;
     naiad_ir::verify(&b.func)?;
-    Ok(Compiled { func: b.func, findings, printed, asked_num_warps })
+    Ok(Compiled { func: Arc::new(b.func), findings, printed, asked_num_warps })
 }
 
 impl Lower<'_> {

@@ -3,9 +3,10 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use naiad_diag::{Diagnostic, Source};
-use naiad_interp::{Arg, LaunchOptions, PolicyKind, Report, TensorArg, View, launch};
+use naiad_interp::{Arg, Code, LaunchOptions, PolicyKind, Report, TensorArg, View, launch};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Scalar};
+use std::sync::Arc;
 
 /// Types of elements that tests keep in vectors.
 pub trait Element: Copy {
@@ -29,20 +30,19 @@ elements!(
 );
 
 /// A kernel from its text, verified.
-pub fn kernel(text: &str) -> Function<Tile> {
+pub fn kernel(text: &str) -> Arc<Function<Tile>> {
     let func = naiad_ir::text::parse::<Tile>(&Source::new("<test>", text)).unwrap_or_else(|d| {
         let line = d.place().map_or(0, |p| p.line());
         panic!("line {line}: {}\n{text}", d.message)
     });
     naiad_ir::verify(&func).unwrap_or_else(|d| panic!("{}\n{text}", d.message));
-    func
+    Arc::new(func)
 }
 
 /// A tensor whose storage and view are the whole vector.
-pub fn tensor<T: Element>(name: &str, data: &mut [T]) -> Arg {
+pub fn tensor<T: Element>(data: &mut [T]) -> Arg {
     let range = data.as_mut_ptr_range();
     Arg::Tensor(TensorArg {
-        name: name.to_string(),
         address: range.start as usize,
         storage: range.start as usize..range.end as usize,
         view: Some(View { elem: T::SCALAR, shape: vec![data.len()], strides: vec![1] }),
@@ -68,16 +68,16 @@ pub const PLAIN: LaunchOptions<'static> = LaunchOptions {
 };
 
 pub fn run(
-    func: &Function<Tile>,
+    func: &Arc<Function<Tile>>,
     grid: [u32; 3],
     args: &[Arg],
     options: &LaunchOptions<'_>,
 ) -> Result<Report, Box<Diagnostic>> {
     // SAFETY: the tests' vectors outlive the call, and nothing else uses them meanwhile.
-    unsafe { launch(func, grid, args, options) }
+    unsafe { launch(&Code::new(func.clone()), grid, args, options) }
 }
 
-pub fn ok(func: &Function<Tile>, grid: [u32; 3], args: &[Arg]) {
+pub fn ok(func: &Arc<Function<Tile>>, grid: [u32; 3], args: &[Arg]) {
     for naive in [false, true] {
         for threads in [1, 2] {
             run(func, grid, args, &LaunchOptions { naive, threads, ..PLAIN })
