@@ -5,6 +5,7 @@ use crate::errors::refusal;
 use crate::host::PyHost;
 use naiad::{FnRef, HostValue};
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -89,7 +90,7 @@ pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<Opti
         return Ok(Some(HostValue::Bool(b.is_true())));
     }
     if let Ok(i) = obj.cast::<PyInt>() {
-        return i.extract().map(|i| Some(HostValue::Int(i))).map_err(|_| too_wide(i));
+        return Ok(Some(HostValue::Int(int(i)?)));
     }
     if let Ok(f) = obj.cast::<PyFloat>() {
         return Ok(Some(HostValue::Float(f.value())));
@@ -108,7 +109,7 @@ pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<Opti
     if let Ok(d) = obj.cast::<DType>() {
         return Ok(Some(HostValue::DType(d.get().elem)));
     }
-    if obj.is_instance(constexpr_class(py)?)? {
+    if is_a(obj, constexpr_class(py)?) {
         let value = obj.getattr("value")?;
         // `@tl.constexpr` over a function lets kernels call it while they are compiled.
         if value.is_instance_of::<PyFunction>() {
@@ -118,10 +119,22 @@ pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<Opti
         let value = to_host(host, &value, hold)?;
         return Ok(Some(HostValue::Constexpr(Box::new(value))));
     }
-    if obj.is_instance(jit_function_class(py)?)? {
+    if is_a(obj, jit_function_class(py)?) {
         return Ok(Some(HostValue::Function(FnRef(host.functions.intern(obj, hold)))));
     }
     Ok(None)
+}
+
+/// The value of an integer.
+pub fn int(i: &Bound<'_, PyInt>) -> PyResult<i128> {
+    let mut overflow = 0;
+    // SAFETY: an int, of a class derived from it maybe.
+    let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(i.as_ptr(), &raw mut overflow) };
+    match overflow {
+        0 => Ok(i128::from(value)),
+        // Beyond 64 bits it is taken apart by Python's own arithmetic.
+        _ => i.extract().map_err(|_| too_wide(i)),
+    }
 }
 
 /// The refusal of an integer that not even a constexpr can be.
@@ -157,6 +170,13 @@ pub fn opaque(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<Hos
         return Ok(HostValue::Builtin(name));
     }
     Ok(HostValue::Object(naiad::ObjRef(host.objects.intern(obj, hold)), describe(obj)?))
+}
+
+/// Whether an object is of a class. Python's own `isinstance` also asks objects what they claim to be,
+/// which takes longer and which nothing here depends on.
+pub fn is_a(obj: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> bool {
+    // SAFETY: both are alive, and attached to the interpreter.
+    unsafe { ffi::PyObject_TypeCheck(obj.as_ptr(), class.as_type_ptr()) != 0 }
 }
 
 /// A word for messages. The front end knows modules of the language by theirs.

@@ -1,6 +1,9 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
-use crate::convert::{Hold, Nesting, field_names, numpy_scalar, opaque, plain, to_host, to_python};
+use crate::array::{array_like, is_plain_array};
+use crate::convert::{
+    Hold, Nesting, field_names, is_a, numpy_scalar, opaque, plain, to_host, to_python,
+};
 use crate::describe::{describe, hex, options};
 use crate::errors::{exception, human, refused};
 use crate::host::PyHost;
@@ -353,6 +356,10 @@ impl PyKernel {
     }
 
     fn value(&self, object: &Object<'_>, is_constexpr: bool) -> Result<Value, Trouble> {
+        // The commonest of all needs not be told from all the others.
+        if is_plain_array(object) {
+            return Ok(Value::Tensor(array_like(object)?));
+        }
         let host = self.core.host();
         if let Ok(tuple) = object.cast::<PyTuple>()
             && !is_constexpr
@@ -381,7 +388,7 @@ impl PyKernel {
 fn is_descriptor(object: &Object<'_>) -> PyResult<bool> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = CLASS.import(object.py(), "naiad.tools.tensor_descriptor", "TensorDescriptor")?;
-    object.is_instance(class)
+    Ok(is_a(object, class))
 }
 
 /// A `TensorDescriptor` of the host.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! kernel     Kernel: bind, specialize, launch: the hot path
-//! tensor     memory of torch and NumPy objects
+//! tensor     memory of torch's tensors, and of whatever else has some
+//! array      memory of NumPy's arrays
 //! convert    values between Python and the front end
 //! describe   compiled variants, to be looked at
 //! host       a running Python as the front end's host
@@ -15,6 +16,7 @@
 //! cli        the command, in this interpreter
 //! ```
 
+mod array;
 mod cli;
 mod convert;
 mod describe;

@@ -3,13 +3,19 @@
 //! A tensor is what has `data_ptr()` and `dtype` (torch, and wrappers of its tensors), or
 //! `__array_interface__` (NumPy and its kin). Its storage is that of the array that owns the memory,
 //! so an access beside a slice but inside the array it was cut from is told from one outside.
+//!
+//! Every launch comes here for each of its tensors, so the ways to ask are the cheapest that the
+//! libraries have. An attribute that an object lacks is dear, as Python makes an exception of it: what
+//! is there is asked for first.
 
+use crate::array::{array_like, is_plain_array};
+use crate::convert::is_a;
 use crate::dtype::{DType, scalar_from_library};
 use naiad::{Scalar, Tensor, View};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyTuple, PyType};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +36,7 @@ impl From<PyErr> for Trouble {
     }
 }
 
-fn unfit<T>(why: impl Into<String>, help: &'static str) -> Result<T, Trouble> {
+pub fn unfit<T>(why: impl Into<String>, help: &'static str) -> Result<T, Trouble> {
     Err(Trouble::Unfit { why: why.into(), help })
 }
 
@@ -41,14 +47,17 @@ pub fn tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
     if obj.is_instance_of::<PyType>() {
         return Ok(None);
     }
-    if obj.is_instance(wrapper_class(py)?)? {
+    if is_plain_array(obj) {
+        return array_like(obj).map(Some);
+    }
+    if is_a(obj, wrapper_class(py)?) {
         return reinterpreted(obj).map(Some);
     }
     if let Some(data_ptr) = obj.getattr_opt(intern!(py, "data_ptr"))? {
         return torch_like(obj, &data_ptr).map(Some);
     }
-    if let Some(interface) = obj.getattr_opt(intern!(py, "__array_interface__"))? {
-        return array_like(obj, &interface).map(Some);
+    if obj.hasattr(intern!(py, "__array_interface__"))? {
+        return array_like(obj).map(Some);
     }
     if obj.hasattr(intern!(py, "__cuda_array_interface__"))? {
         return unfit(
@@ -91,9 +100,16 @@ fn reinterpreted(obj: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
 
 fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
     let py = obj.py();
-    if let Some(device) = obj.getattr_opt(intern!(py, "device"))?
+    let untyped = obj.getattr_opt(intern!(py, "untyped_storage"))?;
+    let untyped = untyped.map(|untyped| untyped.call0()).transpose()?;
+    // The memory's device, whatever the tensor says: see `naiad.cuda`.
+    let on_cpu = match &untyped {
+        Some(untyped) => on_cpu(untyped)?,
+        None => false,
+    };
+    if !on_cpu
+        && let Some(device) = obj.getattr_opt(intern!(py, "device"))?
         && !is_cpu(&device)?
-        && !in_cpu_storage(obj)?
     {
         let why = format!("lies on the device '{device}', and this build of Naiad runs on the CPU");
         return unfit(why, "move it: `x.cpu()`");
@@ -108,12 +124,11 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
     }
     let elem = elem_of(&obj.getattr(intern!(py, "dtype"))?)?;
     let address: usize = part(&data_ptr.call0()?, "`data_ptr()` that gives")?;
-    let shape: Vec<usize> = part(&obj.getattr(intern!(py, "shape"))?, "`shape` that is")?;
+    let shape: Vec<usize> = parts(&obj.getattr(intern!(py, "shape"))?, "`shape` that is")?;
     let strides: Vec<isize> =
-        part(&obj.call_method0(intern!(py, "stride"))?, "`stride()` that gives")?;
-    let storage = match obj.getattr_opt(intern!(py, "untyped_storage"))? {
+        parts(&obj.call_method0(intern!(py, "stride"))?, "`stride()` that gives")?;
+    let storage = match untyped {
         Some(untyped) => {
-            let untyped = untyped.call0()?;
             let start: usize = part(&untyped.call_method0(intern!(py, "data_ptr"))?, "storage at")?;
             let bytes: usize = part(&untyped.call_method0(intern!(py, "nbytes"))?, "storage of")?;
             start..start.saturating_add(bytes)
@@ -131,19 +146,34 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
     Ok(Tensor { elem, address, storage, view: Some(view), writable: true })
 }
 
-fn is_cpu(device: &Bound<'_, PyAny>) -> PyResult<bool> {
-    device.getattr(intern!(device.py(), "type"))?.eq(intern!(device.py(), "cpu"))
-}
-
-/// Whether the tensor's memory is the CPU's, whatever the tensor says: see `naiad.cuda`.
-fn in_cpu_storage(obj: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let Some(untyped) = obj.getattr_opt(intern!(obj.py(), "untyped_storage"))? else {
-        return Ok(false);
-    };
-    match untyped.call0()?.getattr_opt(intern!(obj.py(), "device"))? {
+/// Whether a storage is the CPU's.
+fn on_cpu(storage: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = storage.py();
+    match storage.getattr_opt(intern!(py, "device"))? {
         Some(device) => is_cpu(&device),
         None => Ok(false),
     }
+}
+
+fn is_cpu(device: &Bound<'_, PyAny>) -> PyResult<bool> {
+    // The type is a text that torch makes anew each time. Devices are compared a fifth as dear.
+    static CPU: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = device.py();
+    if let Some(cpu) = CPU.get(py)
+        && device.get_type().is(cpu.bind(py).get_type())
+        && device.eq(cpu)?
+    {
+        return Ok(true);
+    }
+    let is_cpu = device.getattr(intern!(py, "type"))?.eq(intern!(py, "cpu"))?;
+    if is_cpu
+        && CPU.get(py).is_none()
+        && device.get_type().fully_qualified_name()? == "torch.device"
+    {
+        // Another thread may have been first.
+        let _ = CPU.set(py, device.clone().unbind());
+    }
+    Ok(is_cpu)
 }
 
 /// A part of what makes a tensor; `what` is followed by what was found instead.
@@ -159,100 +189,27 @@ fn part<'py, T: FromPyObjectOwned<'py>>(
     })
 }
 
-fn array_like(obj: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
-    let array = Array::read(obj, interface)?;
-    let Array { elem, address, writable, .. } = array;
-    // NumPy's scalars have the interface too; their memory is a copy that nobody sees.
-    if array.shape.is_empty() && !obj.hasattr(intern!(obj.py(), "__setitem__"))? {
-        return unfit("is a NumPy scalar, which is no array", "pass `x.item()`, a Python number");
-    }
-    if address == 0 && !array.extent.is_empty() {
-        return unfit("has no memory: its address is null", "pass an array that exists");
-    }
-    let size = elem.size() as isize;
-    if array.byte_strides.iter().any(|s| s % size != 0) {
-        return unfit(
-            "has strides that are no multiple of its element's size",
-            "copy it: `numpy.ascontiguousarray(x)`",
-        );
-    }
-    let storage = storage_of(obj, &array)?;
-    let strides = array.byte_strides.iter().map(|s| s / size).collect();
-    let view = View { elem, shape: array.shape, strides };
-    Ok(Tensor { elem, address, storage, view: Some(view), writable })
-}
-
-/// What `__array_interface__` says.
-struct Array {
-    elem: Scalar,
-    address: usize,
-    shape: Vec<usize>,
-    byte_strides: Vec<isize>,
-    writable: bool,
-    /// The addresses that its elements span.
-    extent: Range<usize>,
-}
-
-impl Array {
-    fn read<'py>(obj: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> Result<Array, Trouble> {
-        let py = obj.py();
-        let interface = interface.cast::<PyDict>().map_err(PyErr::from)?;
-        let item = |key: &Bound<'py, PyString>| -> PyResult<Bound<'py, PyAny>> {
-            interface.get_item(key)?.ok_or_else(|| {
-                pyo3::exceptions::PyKeyError::new_err(format!("__array_interface__ has no {key}"))
-            })
-        };
-        let elem = elem_of_typestr(obj, &item(intern!(py, "typestr"))?)?;
-        let (address, read_only): (usize, bool) = item(intern!(py, "data"))?.extract()?;
-        let shape: Vec<usize> = item(intern!(py, "shape"))?.extract()?;
-        let strides = interface.get_item(intern!(py, "strides"))?.filter(|s| !s.is_none());
-        let byte_strides = match strides {
-            Some(strides) => strides.extract()?,
-            None => row_major(&shape, elem.size()),
-        };
-        let Some(extent) = extent(address, elem.size(), &shape, &byte_strides) else {
-            return beyond();
-        };
-        Ok(Array { elem, address, shape, byte_strides, writable: !read_only, extent })
+/// The same for several numbers, which are a tuple as a rule.
+fn parts<'py, T: FromPyObjectOwned<'py>>(
+    found: &Bound<'py, PyAny>,
+    what: &str,
+) -> Result<Vec<T>, Trouble> {
+    match found.cast::<PyTuple>() {
+        Ok(tuple) => tuple
+            .iter_borrowed()
+            .map(|x| x.extract())
+            .collect::<Result<_, _>>()
+            .or_else(|_| part(found, what)),
+        Err(_) => part(found, what),
     }
 }
 
-/// The memory of the array that owns what `obj` shows: the end of its chain of bases. A view that
-/// claims more than its owner has is refused, since the kernel would be let into foreign memory.
-fn storage_of(obj: &Bound<'_, PyAny>, array: &Array) -> Result<Range<usize>, Trouble> {
-    let py = obj.py();
-    let mut owner = array.extent.clone();
-    let mut base = obj.getattr_opt(intern!(py, "base"))?;
-    while let Some(next) = base.filter(|b| !b.is_none()) {
-        if next.hasattr(intern!(py, "untyped_storage"))? {
-            if let Some(tensor) = tensor(&next)? {
-                owner = tensor.storage;
-            }
-            break;
-        }
-        // What is no array (bytes, a memory map) says nothing of its extent beyond the array over it.
-        let Some(interface) = next.getattr_opt(intern!(py, "__array_interface__"))? else { break };
-        let Ok(array) = Array::read(&next, &interface) else { break };
-        owner = array.extent;
-        base = next.getattr_opt(intern!(py, "base"))?;
-    }
-    let (have, within) = (&array.extent, &owner);
-    // An empty view touches nothing and may stand anywhere.
-    if !have.is_empty() && (have.start < within.start || have.end > within.end) {
-        return unfit(
-            "is a view that reaches outside the array that owns its memory",
-            "give the view a shape and strides that stay inside, or copy it",
-        );
-    }
-    Ok(owner)
-}
-
-fn beyond<T>() -> Result<T, Trouble> {
+pub fn beyond<T>() -> Result<T, Trouble> {
     unfit("has a shape and strides that no memory can hold", "pass an array that exists")
 }
 
 /// The addresses that a strided array spans; none where they overflow.
-fn extent(
+pub fn extent(
     address: usize,
     size: usize,
     shape: &[usize],
@@ -271,53 +228,7 @@ fn extent(
     Some(start..address.checked_add_signed(high)?.checked_add(size)?)
 }
 
-/// Strides in bytes; where they overflow so does the extent that is computed from them.
-fn row_major(shape: &[usize], size: usize) -> Vec<isize> {
-    let mut strides = vec![0; shape.len()];
-    let mut stride = size as isize;
-    for (slot, &extent) in strides.iter_mut().zip(shape).rev() {
-        *slot = stride;
-        let extent = isize::try_from(extent.max(1)).unwrap_or(isize::MAX);
-        stride = stride.saturating_mul(extent);
-    }
-    strides
-}
-
-fn elem_of_typestr(obj: &Bound<'_, PyAny>, typestr: &Bound<'_, PyAny>) -> Result<Scalar, Trouble> {
-    let typestr = typestr.cast::<PyString>().map_err(PyErr::from)?.to_str()?;
-    let native = if cfg!(target_endian = "little") { '<' } else { '>' };
-    let mut chars = typestr.chars();
-    let order = chars.next().unwrap_or('|');
-    let found = match chars.as_str() {
-        "f2" => Some(Scalar::F16),
-        "f4" => Some(Scalar::F32),
-        "f8" => Some(Scalar::F64),
-        "i1" => Some(Scalar::I8),
-        "i2" => Some(Scalar::I16),
-        "i4" => Some(Scalar::I32),
-        "i8" => Some(Scalar::I64),
-        "u1" => Some(Scalar::U8),
-        "u2" => Some(Scalar::U16),
-        "u4" => Some(Scalar::U32),
-        "u8" => Some(Scalar::U64),
-        "b1" => Some(Scalar::I1),
-        // Types added to NumPy, such as those of ml_dtypes, are bare bytes here; the dtype knows.
-        _ => obj
-            .getattr_opt(intern!(obj.py(), "dtype"))?
-            .and_then(|d| d.getattr("name").ok()?.extract::<String>().ok())
-            .and_then(|name| scalar_from_library(&name)),
-    };
-    match found {
-        Some(_) if order != native && order != '|' => unfit(
-            "has elements in foreign byte order",
-            "convert it: `x.astype(x.dtype.newbyteorder('='))`",
-        ),
-        Some(scalar) => Ok(scalar),
-        None => no_such_dtype(&obj.getattr("dtype").map_or(typestr.to_string(), |d| d.to_string())),
-    }
-}
-
-fn no_such_dtype<T>(name: &str) -> Result<T, Trouble> {
+pub fn no_such_dtype<T>(name: &str) -> Result<T, Trouble> {
     unfit(
         format!("has elements of dtype {name}, which kernels cannot hold"),
         "kernels hold bool, integers of 8 to 64 bits, and floats of 8 to 64 bits",
@@ -325,7 +236,7 @@ fn no_such_dtype<T>(name: &str) -> Result<T, Trouble> {
 }
 
 /// The scalar of a dtype object of torch, or of `triton.reinterpret`.
-fn elem_of(dtype: &Bound<'_, PyAny>) -> Result<Scalar, Trouble> {
+pub fn elem_of(dtype: &Bound<'_, PyAny>) -> Result<Scalar, Trouble> {
     // Libraries have one object for each dtype, so its address is its name; it is kept alive so
     // that no other object gets that address. They have a few dozen: a class that makes a new dtype
     // object for each tensor must not fill memory here.

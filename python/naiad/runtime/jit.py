@@ -53,6 +53,24 @@ class KernelParam:
         return f"KernelParam({self.name})"
 
 
+class _lazy:
+    """An attribute that is made at its first use, and then is as any other.
+
+    Not `functools.cached_property`, whose lock a fork could leave taken.
+    """
+
+    def __init__(self, make):
+        self.make = make
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return instance.__dict__.setdefault(self.name, self.make(instance))
+
+
 class JITFunction(JITCallable, KernelInterface):
     """A function that is compiled from its text. Launch it as ``f[grid](...)``."""
 
@@ -81,12 +99,13 @@ class JITFunction(JITCallable, KernelInterface):
         self.pre_run_hooks = []
         self._repr = repr
 
-    def __getattr__(self, name):
-        # Made at their first use; not by `cached_property`, whose lock a fork could leave taken.
-        make = _LAZY.get(name)
-        if make is None:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        return self.__dict__.setdefault(name, make(self))
+    @_lazy
+    def _kernel(self):
+        return _make_kernel(self)
+
+    @_lazy
+    def _text(self):
+        return source.find(self.fn)
 
     @property
     def params(self):
@@ -124,6 +143,20 @@ class JITFunction(JITCallable, KernelInterface):
 
     cache = device_caches
 
+    def __getitem__(self, grid):
+        if type(self).run is not _run or "run" in self.__dict__:
+            return super().__getitem__(grid)
+
+        # What `run` does where nobody wants to hear of the launch. It is the path of nearly all
+        # launches, and goes from here straight to Rust.
+        def launch(*args, **kwargs):
+            settings = knobs.runtime
+            if settings.debug or self.pre_run_hooks or _hooks_launches(settings):
+                return self.run(*args, grid=grid, warmup=False, **kwargs)
+            return self._kernel.launch(grid, args, kwargs)
+
+        return launch
+
     def run(self, *args, grid, warmup=False, **kwargs):
         settings = knobs.runtime
         if settings.debug:
@@ -133,13 +166,7 @@ class JITFunction(JITCallable, KernelInterface):
             return self._compile(args, kwargs)
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
-        if (
-            settings.launch_enter_hook
-            or settings.launch_exit_hook
-            or settings.kernel_load_start_hook
-            or settings.kernel_load_end_hook
-            or _hooks_compilation(settings)
-        ):
+        if _hooks_launches(settings):
             return hooks.launch(self, grid, args, kwargs)
         return self._kernel.launch(grid, args, kwargs)
 
@@ -197,6 +224,20 @@ class Specialization:
         self.constants = {name: value for name, ty, value in params if ty == "constexpr"}
 
 
+# Kernels whose `run` is another's launch through it.
+_run = JITFunction.run
+
+
+def _hooks_launches(settings):
+    return (
+        settings.launch_enter_hook
+        or settings.launch_exit_hook
+        or settings.kernel_load_start_hook
+        or settings.kernel_load_end_hook
+        or _hooks_compilation(settings)
+    )
+
+
 def _hooks_compilation(settings):
     return (
         settings.jit_cache_hook is not None
@@ -217,10 +258,6 @@ def _make_kernel(function, annotations=None):
         bool(function.debug),
         **told,
     )
-
-
-# What a jit function has only once it is asked for, and how it is made.
-_LAZY = {"_kernel": _make_kernel, "_text": lambda function: source.find(function.fn)}
 
 
 def get_device_key():
