@@ -255,6 +255,7 @@ fn main() {
                     naive,
                     threads,
                     interrupt: None,
+                    long: None,
                     print: None,
                     clock: None,
                 };

@@ -3,7 +3,6 @@
 use crate::debug::Printed;
 use naiad_ir::Scalar;
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 /// One argument, for the IR parameter at its position.
 #[derive(Clone, Debug)]
@@ -43,8 +42,12 @@ pub struct LaunchOptions<'a> {
     pub naive: bool,
     /// Threads over which programs are spread; 0 means as many as the machine has.
     pub threads: usize,
-    /// Set from outside to stop the launch.
-    pub interrupt: Option<&'a AtomicBool>,
+    /// Asked now and then whether the launch is to stop; once it is, this stays so.
+    pub interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// Runs the rest of a launch that turns out to take long, which is known after some 100 us, on the
+    /// thread that launches. A host lets go here of what it holds, and listens to its user: to do so
+    /// for every launch would cost the short ones as much as they take.
+    pub long: Option<&'a dyn Fn(&mut dyn FnMut())>,
     /// Gets what kernels print: the calls of one program in its order, on whatever thread runs it.
     /// Without it they print nothing.
     pub print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,

@@ -105,8 +105,8 @@ pub unsafe fn launch(
         stopped: &|number| board.stopped(number),
     };
     match options.policy {
-        PolicyKind::Plain => schedule::run::<policy::Plain>(&shared, &board),
-        PolicyKind::Checked => schedule::run::<policy::Checked>(&shared, &board),
+        PolicyKind::Plain => schedule::run::<policy::Plain>(&shared, &board, options.long),
+        PolicyKind::Checked => schedule::run::<policy::Checked>(&shared, &board, options.long),
     }
     board.outcome(code)?;
     Ok(Report { findings: findings.take() })

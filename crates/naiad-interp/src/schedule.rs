@@ -28,8 +28,8 @@ use std::time::Duration;
 /// Bytes of free tiles that all threads together may keep.
 const POOL_BYTES: usize = 24 << 20;
 
-/// A launch of less than this, in half nanoseconds, is run by the calling thread alone.
-const INLINE: u64 = 200_000;
+/// A launch of less than this, in half nanoseconds, is short: the calling thread runs it alone.
+const SHORT: u64 = 200_000;
 
 /// A worker that has ended is never in the way of a deadlock.
 const ENDED: u64 = u64::MAX;
@@ -42,7 +42,7 @@ pub struct Board<'a> {
     total: u64,
     chunk: u64,
     next: AtomicU64,
-    interrupt: Option<&'a AtomicBool>,
+    interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// Programs from this number on are to stop: a program of this number has failed.
     fails_from: AtomicU64,
     fault: Mutex<Option<(u64, Fault)>>,
@@ -54,7 +54,11 @@ pub struct Board<'a> {
 }
 
 impl<'a> Board<'a> {
-    pub fn new(total: u64, workers: usize, interrupt: Option<&'a AtomicBool>) -> Board<'a> {
+    pub fn new(
+        total: u64,
+        workers: usize,
+        interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+    ) -> Board<'a> {
         Board {
             total,
             chunk: (total / (workers as u64 * 16)).clamp(1, 256),
@@ -75,7 +79,7 @@ impl<'a> Board<'a> {
     }
 
     fn interrupted(&self) -> bool {
-        self.interrupt.is_some_and(|flag| flag.load(SeqCst))
+        self.interrupt.is_some_and(|interrupt| interrupt())
     }
 
     fn fail(&self, number: u64, fault: Fault) {
@@ -157,21 +161,48 @@ fn deadlock(code: &Code, waiting: &[Waits]) -> Fault {
 }
 
 /// Runs all programs of the grid.
-pub fn run<P: Policy>(shared: &Shared<'_>, board: &Board<'_>) {
-    let workers = board.stuck.len();
+pub fn run<P: Policy>(
+    shared: &Shared<'_>,
+    board: &Board<'_>,
+    long: Option<&dyn Fn(&mut dyn FnMut())>,
+) {
     let mut first = Worker::<P>::new(shared, board, 0);
-    // One program, or the start of it, shows whether the grid is worth the start of threads.
-    first.exec.budget = INLINE;
+    // One program, or the start of it, shows whether the grid is worth the start of threads. What
+    // seems short is run as far as it is.
+    first.exec.budget = SHORT;
     first.work(1);
-    first.exec.budget = u64::MAX;
-    if workers == 1 || first.exec.cost.saturating_mul(board.total) < INLINE {
-        for other in &board.stuck[1..] {
-            other.store(ENDED, SeqCst);
-        }
-        return first.run();
+    if first.exec.cost.saturating_mul(board.total) < SHORT {
+        first.work(u64::MAX);
     }
+    first.exec.budget = u64::MAX;
+    if first.is_done() {
+        return alone(first);
+    }
+    let mut first = Some(first);
+    let mut rest = || match first.take() {
+        Some(first) if board.stuck.len() == 1 => alone(first),
+        Some(first) => spread(first, shared),
+        None => {}
+    };
+    if let Some(long) = long {
+        long(&mut rest);
+    }
+    rest();
+}
+
+/// Runs what is left of the grid on this thread.
+fn alone<P: Policy>(first: Worker<'_, P>) {
+    for other in &first.board.stuck[1..] {
+        other.store(ENDED, SeqCst);
+    }
+    first.run();
+}
+
+/// Runs what is left of the grid on this thread and on new ones.
+fn spread<P: Policy>(first: Worker<'_, P>, shared: &Shared<'_>) {
+    let board = first.board;
     std::thread::scope(|scope| {
-        for id in 1..workers {
+        for id in 1..board.stuck.len() {
             // Fewer threads do as well, where the system gives no more.
             let worker = move || Worker::<P>::new(shared, board, id).run();
             if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
@@ -217,9 +248,18 @@ impl<'a, P: Policy> Worker<'a, P> {
         board.stuck[id].store(ENDED, SeqCst);
     }
 
-    /// Starts programs, at most so many, and runs them until they end or wait.
+    /// Whether every program of the grid has ended.
+    fn is_done(&self) -> bool {
+        let started = self.chunk.is_empty() && self.board.next.load(SeqCst) >= self.board.total;
+        started && self.parked.is_empty()
+    }
+
+    /// Starts programs, at most so many and within the budget, and runs them until they end or wait.
     fn work(&mut self, most: u64) {
         for _ in 0..most {
+            if self.exec.cost > self.exec.budget {
+                return;
+            }
             let Some(number) = self.next_number() else { return };
             if self.board.stopped(number) {
                 // Parked programs of lower numbers go on: theirs may be the fault to report.

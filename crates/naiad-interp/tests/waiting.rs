@@ -4,7 +4,7 @@ mod common;
 use common::*;
 use naiad_diag::Id;
 use naiad_interp::LaunchOptions;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 fn each(mut f: impl FnMut(LaunchOptions<'static>)) {
     for naive in [false, true] {
@@ -305,10 +305,46 @@ fn a_launch_can_be_interrupted() {
                     std::thread::sleep(std::time::Duration::from_millis(20));
                     flag.store(true, Ordering::SeqCst);
                 });
-                let options = LaunchOptions { interrupt: Some(&flag), threads, ..PLAIN };
+                let interrupt = || flag.load(Ordering::SeqCst);
+                let options = LaunchOptions { interrupt: Some(&interrupt), threads, ..PLAIN };
                 run(&func, [4, 1, 1], &args, &options).unwrap_err()
             });
             assert_eq!(fault.id, Id::Interrupted);
+        }
+    }
+}
+
+#[test]
+fn a_host_hears_of_launches_that_take_long() {
+    let counting = kernel(
+        "tile @counting(%n n: i32, %o out: *i32) {
+  %pid = program_id axis=0 : i32
+  %z = const value=0:i32 : i32
+  %one = const value=1:i32 : i32
+  %end = binary.mul %n, %pid : i32
+  %r = for %z, %end, %one inits=[%z] {
+    ^(%i: i32, %c: i32):
+    %d = binary.add %c, %one : i32
+    yield values=[%d]
+  } : i32
+  %p = ptr_add %o, %pid : *i32
+  store %p, %r
+  return
+}",
+    );
+    // The first program of each is short, and says nothing of the second.
+    for (rounds, is_long) in [(3, false), (1_000_000, true)] {
+        for threads in [1, 2] {
+            let mut out = vec![-1; 2];
+            let called = AtomicUsize::new(0);
+            let long = |rest: &mut dyn FnMut()| {
+                called.fetch_add(1, Ordering::SeqCst);
+                rest();
+            };
+            let options = LaunchOptions { long: Some(&long), threads, ..PLAIN };
+            run(&counting, [2, 1, 1], &[int(rounds), tensor(&mut out)], &options).unwrap();
+            assert_eq!(out, [0, rounds as i32]);
+            assert_eq!(called.into_inner(), usize::from(is_long));
         }
     }
 }

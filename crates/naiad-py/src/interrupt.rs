@@ -1,11 +1,11 @@
 //! Ctrl-C during a launch.
 //!
 //! Python handles a signal between two bytecodes of its main thread, and a launch lies between two.
-//! So for the time of a launch on the main thread a handler of ours stands before Python's: it
-//! raises a flag that the executor polls, then calls Python's. That takes two system calls for each
-//! launch and no second thread. Where a script took SIGINT away from Python, nothing is changed.
+//! So for the time of a long launch on the main thread a handler of ours stands before Python's: it
+//! raises a flag that the executor polls, then calls Python's. That takes a few system calls and no
+//! second thread. Where a script took SIGINT away from Python, nothing is changed.
 
-pub use imp::Interruptible;
+pub use imp::{Listening, raised};
 
 #[cfg(unix)]
 mod imp {
@@ -13,7 +13,7 @@ mod imp {
     use std::mem::MaybeUninit;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    static FLAG: AtomicBool = AtomicBool::new(false);
+    static RAISED: AtomicBool = AtomicBool::new(false);
 
     struct Previous(UnsafeCell<MaybeUninit<libc::sigaction>>);
 
@@ -27,7 +27,7 @@ mod imp {
         info: *mut libc::siginfo_t,
         context: *mut libc::c_void,
     ) {
-        FLAG.store(true, Ordering::Relaxed);
+        RAISED.store(true, Ordering::Relaxed);
         // SAFETY: this handler is installed only after PREVIOUS was written and only where the
         // handler in it is a function, of the kind that its flags say.
         unsafe {
@@ -43,47 +43,52 @@ mod imp {
         }
     }
 
-    /// A span of time in which Ctrl-C raises a flag.
-    pub struct Interruptible {
-        installed: bool,
+    /// Whether Ctrl-C was pressed. Only those who listen are concerned.
+    pub fn raised() -> bool {
+        RAISED.load(Ordering::Relaxed)
     }
 
-    impl Interruptible {
-        pub fn begin() -> Interruptible {
-            Interruptible { installed: is_main_thread() && install() }
-        }
-
-        pub fn flag(&self) -> Option<&'static AtomicBool> {
-            self.installed.then_some(&FLAG)
-        }
+    /// A span of time in which Ctrl-C raises the flag.
+    pub struct Listening {
+        /// False within another one: what a launch prints may run Python that launches.
+        outermost: bool,
     }
 
-    fn install() -> bool {
-        // SAFETY: plain calls with structures of our own. PREVIOUS is not in use: only the main
-        // thread comes here, and it is not inside another `Interruptible`, since no Python runs
-        // during a launch.
-        unsafe {
-            let mut previous = MaybeUninit::<libc::sigaction>::uninit();
-            if libc::sigaction(libc::SIGINT, std::ptr::null(), previous.as_mut_ptr()) != 0 {
-                return false;
+    impl Listening {
+        /// None where Ctrl-C is not for the launches of this thread.
+        pub fn begin() -> Option<Listening> {
+            if !is_main_thread() {
+                return None;
             }
-            let previous = previous.assume_init();
-            if [libc::SIG_DFL, libc::SIG_IGN].contains(&previous.sa_sigaction) {
-                return false;
+            // SAFETY: plain calls with structures of our own. Only the main thread comes here, so
+            // PREVIOUS is in use only if our handler is installed, and then it is left alone.
+            unsafe {
+                let mut previous = MaybeUninit::<libc::sigaction>::uninit();
+                if libc::sigaction(libc::SIGINT, std::ptr::null(), previous.as_mut_ptr()) != 0 {
+                    return None;
+                }
+                let mut ours = previous.assume_init();
+                let handler = on_signal as *const () as usize;
+                if ours.sa_sigaction == handler {
+                    return Some(Listening { outermost: false });
+                }
+                if [libc::SIG_DFL, libc::SIG_IGN].contains(&ours.sa_sigaction) {
+                    return None;
+                }
+                *PREVIOUS.0.get() = MaybeUninit::new(ours);
+                RAISED.store(false, Ordering::Relaxed);
+                ours.sa_sigaction = handler;
+                ours.sa_flags |= libc::SA_SIGINFO;
+                let installed = libc::sigaction(libc::SIGINT, &ours, std::ptr::null_mut()) == 0;
+                installed.then_some(Listening { outermost: true })
             }
-            *PREVIOUS.0.get() = MaybeUninit::new(previous);
-            FLAG.store(false, Ordering::Relaxed);
-            let mut ours = previous;
-            ours.sa_sigaction = on_signal as *const () as usize;
-            ours.sa_flags |= libc::SA_SIGINFO;
-            libc::sigaction(libc::SIGINT, &ours, std::ptr::null_mut()) == 0
         }
     }
 
-    impl Drop for Interruptible {
+    impl Drop for Listening {
         fn drop(&mut self) {
-            if self.installed {
-                // SAFETY: PREVIOUS was written by `install`.
+            if self.outermost {
+                // SAFETY: PREVIOUS was written when this began.
                 unsafe {
                     let previous = (*PREVIOUS.0.get()).as_ptr();
                     libc::sigaction(libc::SIGINT, previous, std::ptr::null_mut());
@@ -112,18 +117,16 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    use std::sync::atomic::AtomicBool;
-
     /// Without POSIX signals a launch runs to its end.
-    pub struct Interruptible;
+    pub struct Listening(());
 
-    impl Interruptible {
-        pub fn begin() -> Interruptible {
-            Interruptible
-        }
-
-        pub fn flag(&self) -> Option<&'static AtomicBool> {
+    impl Listening {
+        pub fn begin() -> Option<Listening> {
             None
         }
+    }
+
+    pub fn raised() -> bool {
+        false
     }
 }

@@ -7,7 +7,7 @@ use crate::convert::{
 use crate::describe::{describe, hex, options};
 use crate::errors::{exception, human, refused};
 use crate::host::PyHost;
-use crate::interrupt::Interruptible;
+use crate::interrupt::{Listening, raised};
 use crate::screen::Screen;
 use crate::tensor::{Trouble, tensor};
 use naiad::{
@@ -20,6 +20,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -427,7 +428,7 @@ fn items<'py>(object: &Object<'py>) -> Option<Vec<Object<'py>>> {
     tuple.ok().or_else(|| object.cast::<PyList>().ok().map(|l| l.iter().collect()))
 }
 
-/// Runs a launch with other Python threads running too. The outer error is an exception of Python's
+/// Runs a launch; a long one with other Python threads running too. The outer error is an exception of Python's
 /// own, such as `KeyboardInterrupt`.
 fn run(
     py: Python<'_>,
@@ -436,25 +437,53 @@ fn run(
 ) -> PyResult<Result<naiad::Report, Error>> {
     let checked = CHECKED.load(Ordering::Relaxed);
     let screen = Screen::default();
-    let result = {
-        let interruptible = Interruptible::begin();
-        let options = LaunchOptions {
-            policy: if checked { PolicyKind::Checked } else { PolicyKind::Plain },
-            naive: false,
-            threads: THREADS.load(Ordering::Relaxed),
-            interrupt: interruptible.flag(),
-            print: Some(&|printed| screen.print(printed)),
-            clock: Some(&naiad::nanoseconds),
-        };
-        // SAFETY: the caller of the launch holds the tensors until it returns, and their addresses
-        // and extents were read from them just now. What other threads do to them meanwhile is
-        // theirs to order, as with any library that releases the lock.
-        py.detach(|| unsafe { launch.run(grid, &options) })
+    let (listens, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let raised_before = Cell::new(None);
+    let options = LaunchOptions {
+        policy: if checked { PolicyKind::Checked } else { PolicyKind::Plain },
+        naive: false,
+        threads: THREADS.load(Ordering::Relaxed),
+        interrupt: Some(&|| {
+            stop.load(Ordering::Relaxed) || listens.load(Ordering::Relaxed) && raised()
+        }),
+        long: Some(&|rest| {
+            let listening = Listening::begin();
+            listens.store(listening.is_some(), Ordering::Relaxed);
+            // Python may have got a signal before this began to listen.
+            if let Err(e) = py.check_signals() {
+                raised_before.set(Some(e));
+                stop.store(true, Ordering::Relaxed);
+            }
+            let rest = Detached(rest);
+            py.detach(move || rest.run());
+        }),
+        print: Some(&|printed| screen.print(printed)),
+        clock: Some(&naiad::nanoseconds),
     };
+    // SAFETY: the caller of the launch holds the tensors until it returns, and their addresses and
+    // extents were read from them just now. What other threads do to them meanwhile is theirs to
+    // order, as with any library that releases the lock.
+    let result = unsafe { launch.run(grid, &options) };
+    if let Some(e) = raised_before.take() {
+        return Err(e);
+    }
     if matches!(&result, Err(e) if e.id() == Id::Interrupted) {
         py.check_signals()?;
     }
     screen.close(py, result)
+}
+
+/// What is run while this thread is detached from Python.
+struct Detached<'a>(&'a mut dyn FnMut());
+
+// SAFETY: `Python::detach` runs it on the thread on which it is called. Nothing of Python's is in it:
+// it is the rest of a launch, and what of a launch needs Python attaches by itself.
+unsafe impl Send for Detached<'_> {}
+
+impl Detached<'_> {
+    fn run(self) {
+        (self.0)();
+    }
 }
 
 /// Shows what there is to show of a compilation, unless that was done.

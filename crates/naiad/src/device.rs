@@ -40,6 +40,7 @@ impl Device {
             naive: false,
             threads: self.threads,
             interrupt: None,
+            long: None,
             print: Some(&|printed| self.printer.print(printed)),
             clock: Some(&nanoseconds),
         })
