@@ -87,6 +87,13 @@ impl<D: Dialect> Function<D> {
 
     /// Appends an op; its result types are inferred.
     pub fn push(&mut self, block: Block, op: D::Op, loc: Loc) -> Result<Inst, String> {
+        let inst = self.create(op, loc)?;
+        self.blocks[block.index()].insts.push(inst);
+        Ok(inst)
+    }
+
+    /// Makes an op that stands nowhere yet; its result types are inferred.
+    pub fn create(&mut self, op: D::Op, loc: Loc) -> Result<Inst, String> {
         let types = op.infer(self)?;
         let inst = Inst::new(self.insts.len());
         let results = types
@@ -95,7 +102,6 @@ impl<D: Dialect> Function<D> {
             .map(|(i, ty)| self.new_value(ty, Def::Result(inst, i as u32)))
             .collect();
         self.insts.push(InstData { op, results, loc });
-        self.blocks[block.index()].insts.push(inst);
         Ok(inst)
     }
 
@@ -143,6 +149,47 @@ impl<D: Dialect> Function<D> {
     /// Replaces a block's list of ops, which is how passes drop and move ops.
     pub fn set_insts(&mut self, block: Block, insts: Vec<Inst>) {
         self.blocks[block.index()].insts = insts;
+    }
+
+    /// Takes a block's list of ops out.
+    pub fn take_insts(&mut self, block: Block) -> Vec<Inst> {
+        std::mem::take(&mut self.blocks[block.index()].insts)
+    }
+
+    /// Gives an op one more result, for a pass that adds a carried value.
+    pub fn add_result(&mut self, inst: Inst, ty: D::Type) -> Value {
+        let index = self.results(inst).len() as u32;
+        let value = self.new_value(ty, Def::Result(inst, index));
+        self.insts[inst.index()].results.push(value);
+        value
+    }
+
+    /// Drops the results whose positions `keep` refuses.
+    pub fn retain_results(&mut self, inst: Inst, mut keep: impl FnMut(usize) -> bool) {
+        let mut results = std::mem::take(&mut self.insts[inst.index()].results);
+        let mut at = 0;
+        results.retain(|_| {
+            at += 1;
+            keep(at - 1)
+        });
+        for (i, &value) in results.iter().enumerate() {
+            self.values[value.index()].def = Def::Result(inst, i as u32);
+        }
+        self.insts[inst.index()].results = results;
+    }
+
+    /// Drops the parameters whose positions `keep` refuses.
+    pub fn retain_block_params(&mut self, block: Block, mut keep: impl FnMut(usize) -> bool) {
+        let mut params = std::mem::take(&mut self.blocks[block.index()].params);
+        let mut at = 0;
+        params.retain(|_| {
+            at += 1;
+            keep(at - 1)
+        });
+        for (i, &value) in params.iter().enumerate() {
+            self.values[value.index()].def = Def::Param(block, i as u32);
+        }
+        self.blocks[block.index()].params = params;
     }
 
     pub fn block_params(&self, block: Block) -> &[Value] {

@@ -25,7 +25,7 @@ pub trait Dialect: Sized + Clone + Debug + PartialEq + 'static {
 pub type Types<D> = SmallVec<[<D as Dialect>::Type; 1]>;
 
 /// What passes need to know of an op without knowing the dialect.
-pub trait OpInfo<D: Dialect>: Clone + PartialEq + Debug {
+pub trait OpInfo<D: Dialect>: Clone + PartialEq + Eq + Hash + Debug {
     fn name(&self) -> &'static str;
     fn effects(&self) -> Effects;
     fn each_value(&self, f: &mut dyn FnMut(Value));
@@ -38,6 +38,10 @@ pub trait OpInfo<D: Dialect>: Clone + PartialEq + Debug {
     /// Whether each lane of the results comes from the same lane of the operands, so that on scalars
     /// the op may be run with a whole tile in the place of each.
     fn is_lanewise(&self) -> bool;
+
+    /// Whether its regions are functions of their parameters alone: they see no value from outside,
+    /// so nothing may be moved or forwarded into them.
+    fn is_isolated(&self) -> bool;
 
     fn is_terminator(&self) -> bool {
         self.effects() == Effects::Terminator
@@ -289,16 +293,18 @@ macro_rules! attr_enum {
 pub(crate) use attr_enum;
 
 /// Declares a dialect's ops. Each row: `/// doc`, `"text name" Variant { field: Type, … } effects
-/// => infer;` where `infer(func, &field, …)` gives the result types. `lanewise` stands behind the
-/// effects of an op that works lane by lane.
+/// => infer;` where `infer(func, &field, …)` gives the result types. Behind the effects stands
+/// `lanewise` if the op works lane by lane, `isolated` if its regions see no outer value.
 macro_rules! ops {
     (@lanewise lanewise) => { true };
-    (@lanewise) => { false };
+    (@lanewise $($other:ident)?) => { false };
+    (@isolated isolated) => { true };
+    (@isolated $($other:ident)?) => { false };
     ( $(#[$edoc:meta])* pub enum $Op:ident for $Dialect:ident {
-        $( $(#[doc = $doc:literal])+ $text:literal $V:ident { $($field:ident : $ty:ty),* $(,)? } $effects:ident $($lanewise:ident)? => $infer:path; )*
+        $( $(#[doc = $doc:literal])+ $text:literal $V:ident { $($field:ident : $ty:ty),* $(,)? } $effects:ident $($trait:ident)? => $infer:path; )*
     } ) => {
         $(#[$edoc])*
-        #[derive(Clone, PartialEq, Debug)]
+        #[derive(Clone, PartialEq, Eq, Hash, Debug)]
         pub enum $Op { $( $(#[doc = $doc])+ $V { $($field: $ty),* }, )* }
 
         impl $Op {
@@ -311,7 +317,9 @@ macro_rules! ops {
 
             fn effects(&self) -> $crate::op::Effects { match self { $( $Op::$V { .. } => $crate::op::Effects::$effects, )* } }
 
-            fn is_lanewise(&self) -> bool { match self { $( $Op::$V { .. } => ops!(@lanewise $($lanewise)?), )* } }
+            fn is_lanewise(&self) -> bool { match self { $( $Op::$V { .. } => ops!(@lanewise $($trait)?), )* } }
+
+            fn is_isolated(&self) -> bool { match self { $( $Op::$V { .. } => ops!(@isolated $($trait)?), )* } }
 
             fn each_value(&self, f: &mut dyn FnMut($crate::Value)) {
                 match self { $( $Op::$V { $($field),* } => { let _ = &f; $( $crate::op::Field::each_value($field, f); )* } )* }

@@ -79,11 +79,11 @@ ops! {
         /// Matrix product over the last two axes, added to `acc` where given.
         "dot" Dot { a: Value, b: Value, acc: Option<Value>, out: Scalar, precision: Precision } Pure => infer::dot;
         /// Combines along an axis, which disappears.
-        "reduce" Reduce { inputs: Vec<Value>, axis: usize, body: Block } Pure => infer::reduce;
+        "reduce" Reduce { inputs: Vec<Value>, axis: usize, body: Block } Pure isolated => infer::reduce;
         /// Inclusive prefix combination along an axis, from its end if `reverse`.
-        "scan" Scan { inputs: Vec<Value>, axis: usize, reverse: bool, body: Block } Pure => infer::scan;
+        "scan" Scan { inputs: Vec<Value>, axis: usize, reverse: bool, body: Block } Pure isolated => infer::scan;
         /// Calls a region over scalars on every element, or on every `pack` consecutive ones.
-        "map" Map { inputs: Vec<Value>, pack: usize, body: Block } Control => infer::map;
+        "map" Map { inputs: Vec<Value>, pack: usize, body: Block } Control isolated => infer::map;
         /// Sorts along the last axis. NaN counts as greater than every number.
         "sort" Sort { src: Value, descending: bool } Pure => infer::sort;
         /// The first `k` of each row along the last axis as `sort` would order it.
