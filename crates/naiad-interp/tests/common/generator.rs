@@ -1,0 +1,578 @@
+//! Random kernels for tests that compare two ways to run one.
+//!
+//! A kernel is a line of ops on values made so far, which at its end stores them all. The generator
+//! is seeded, so that a failure can name a seed and print its kernel. Each value is stored at an
+//! offset of its own in the program's part of the output, so that what differs can be told.
+
+use naiad_ir::Scalar;
+use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn, cast_bits};
+use std::fmt::Write;
+
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+    }
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+}
+
+#[derive(Clone)]
+struct Val {
+    name: String,
+    elem: Scalar,
+    dims: Vec<usize>,
+}
+
+struct Generator {
+    random: Random,
+    text: String,
+    values: Vec<Val>,
+    count: usize,
+}
+
+const TYPES: &[Scalar] = &[
+    Scalar::I1,
+    Scalar::I8,
+    Scalar::I32,
+    Scalar::I32,
+    Scalar::I32,
+    Scalar::I64,
+    Scalar::U8,
+    Scalar::U16,
+    Scalar::U32,
+    Scalar::U64,
+    Scalar::F8E5,
+    Scalar::F8E4NV,
+    Scalar::F16,
+    Scalar::BF16,
+    Scalar::F32,
+    Scalar::F32,
+    Scalar::F64,
+];
+
+/// Bytes that a kernel may read.
+pub const INPUT: usize = 1 << 16;
+
+pub fn ty(elem: &str, dims: &[usize]) -> String {
+    if dims.is_empty() {
+        return elem.to_string();
+    }
+    let dims: String = dims.iter().map(|d| format!("{d}x")).collect();
+    format!("<{dims}{elem}>")
+}
+
+fn shape(dims: &[usize]) -> String {
+    let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
+    format!("({})", dims.join(","))
+}
+
+fn numel(dims: &[usize]) -> usize {
+    dims.iter().product()
+}
+
+impl Generator {
+    fn line(&mut self, op: &str, elem: Scalar, dims: &[usize]) -> Val {
+        let name = self.raw(op, elem.name(), dims);
+        let v = Val { name, elem, dims: dims.to_vec() };
+        self.values.push(v.clone());
+        v
+    }
+
+    fn raw(&mut self, op: &str, elem: &str, dims: &[usize]) -> String {
+        let name = format!("%v{}", self.count);
+        self.count += 1;
+        let _ = writeln!(self.text, "  {name} = {op} : {}", ty(elem, dims));
+        name
+    }
+
+    fn any(&mut self) -> Val {
+        // Later values are used more, so that chains grow.
+        let n = self.values.len();
+        let i = if self.random.below(2) == 0 {
+            n - 1 - self.random.below(n.min(6))
+        } else {
+            self.random.below(n)
+        };
+        self.values[i].clone()
+    }
+
+    fn constant(&mut self, elem: Scalar) -> String {
+        let bits = match self.random.below(4) {
+            0 => self.random.next(),
+            _ if elem.is_float() => {
+                let x = self.random.pick(&[0.0, -0.0, 1.0, -1.5, 0.1, 7.25, -300.0]);
+                cast_bits(Scalar::F64, elem, Rounding::Nearest, f64::to_bits(x))
+            }
+            1 => elem.mask() >> self.random.below(3) as u32,
+            2 => (elem.mask() >> 1) - self.random.below(40) as u64 % (elem.mask() / 2 + 1),
+            _ => self.random.pick(&[0u64, 1, 2, 3, 5, 8, 16, 100, u64::MAX, u64::MAX - 1]),
+        } & elem.mask();
+        if elem.is_float() {
+            return format!("0x{bits:x}:{elem}");
+        }
+        let unused = 64 - elem.bits();
+        if elem.is_signed() {
+            format!("{}:{elem}", (bits << unused) as i64 >> unused)
+        } else {
+            format!("{bits}:{elem}")
+        }
+    }
+
+    /// A value of this type, converted from another where need be.
+    fn typed(&mut self, elem: Scalar, dims: &[usize]) -> Val {
+        let have: Vec<Val> =
+            self.values.iter().filter(|v| v.elem == elem && v.dims == dims).cloned().collect();
+        if !have.is_empty() && self.random.below(4) > 0 {
+            return self.random.pick(&have.iter().collect::<Vec<_>>()).clone();
+        }
+        let same: Vec<Val> = self.values.iter().filter(|v| v.dims == dims).cloned().collect();
+        if !same.is_empty() && self.random.below(3) > 0 {
+            let v = self.random.pick(&same.iter().collect::<Vec<_>>()).clone();
+            if v.elem == elem {
+                return v;
+            }
+            return self.line(&format!("cast {} to={elem}", v.name), elem, dims);
+        }
+        let c = self.constant(elem);
+        let c = self.line(&format!("const value={c}"), elem, &[]);
+        if dims.is_empty() {
+            c
+        } else {
+            self.line(&format!("splat {} shape={}", c.name, shape(dims)), elem, dims)
+        }
+    }
+
+    fn op(&mut self) {
+        let v = self.any();
+        let Val { name, elem, dims } = v.clone();
+        let rank = dims.len();
+        match self.random.below(30) {
+            0 => {
+                let n = self.random.pick(&[1, 2, 8, 16, 64]);
+                let start = self.random.pick(&[0, 0, 3, 100]);
+                let mut v = self.line(
+                    &format!("arange start={start} end={}", start + n),
+                    Scalar::I32,
+                    &[n],
+                );
+                // Formulas that come near the limits of their type, or pass them.
+                let ints: Vec<Scalar> =
+                    TYPES.iter().copied().filter(|t| t.is_int() && !t.is_bool()).collect();
+                let ty = self.random.pick(&ints);
+                if ty != v.elem {
+                    v = self.line(&format!("cast {} to={ty}", v.name), ty, &[n]);
+                }
+                for _ in 0..self.random.below(3) {
+                    let w = self.constant(ty);
+                    let w = self.line(&format!("const value={w}"), ty, &[]);
+                    let w = self.line(&format!("splat {} shape=({n},)", w.name), ty, &[n]);
+                    let f = self.random.pick(&["add", "sub", "mul"]);
+                    v = self.line(&format!("binary.{f} {}, {}", v.name, w.name), ty, &[n]);
+                }
+            }
+            1 => {
+                self.line("program_id axis=0", Scalar::I32, &[]);
+            }
+            2 if numel(&dims) <= 256 => {
+                let axis = self.random.below(rank + 1);
+                let mut to = dims;
+                to.insert(axis, 1);
+                self.line(&format!("expand_dims {name} axis={axis}"), elem, &to);
+            }
+            3 => {
+                let to: Vec<usize> = dims
+                    .iter()
+                    .map(|&d| {
+                        if d == 1 && numel(&dims) <= 256 {
+                            self.random.pick(&[1, 4, 16])
+                        } else {
+                            d
+                        }
+                    })
+                    .collect();
+                if rank > 0 && numel(&to) <= 4096 {
+                    self.line(&format!("broadcast {name} shape={}", shape(&to)), elem, &to);
+                }
+            }
+            4 => {
+                let n = numel(&dims);
+                let a = 1 << self.random.below(n.trailing_zeros() as usize + 1);
+                let b = 1 << self.random.below((n / a).trailing_zeros() as usize + 1);
+                let all = [vec![n], vec![a, n / a], vec![a, b, n / a / b], vec![1, n], vec![n, 1]];
+                let to = all[self.random.below(5)].clone();
+                self.line(&format!("reshape {name} shape={}", shape(&to)), elem, &to);
+            }
+            5 if rank > 1 => {
+                let mut order: Vec<usize> = (0..rank).collect();
+                for i in (1..rank).rev() {
+                    order.swap(i, self.random.below(i + 1));
+                }
+                let to: Vec<usize> = order.iter().map(|&i| dims[i]).collect();
+                self.line(&format!("permute {name} order={}", shape(&order)), elem, &to);
+            }
+            6 if numel(&dims) <= 1024 => {
+                let w = self.typed(elem, &dims);
+                let mut to = dims;
+                to.push(2);
+                self.line(&format!("join {name}, {}", w.name), elem, &to);
+            }
+            7 if dims.last() == Some(&2) => {
+                let to = &dims[..rank - 1];
+                let (a, b) = (format!("%v{}", self.count), format!("%v{}", self.count + 1));
+                self.count += 2;
+                let t = ty(elem.name(), to);
+                let _ = writeln!(self.text, "  {a}, {b} = split {name} : {t}, {t}");
+                for name in [a, b] {
+                    self.values.push(Val { name, elem, dims: to.to_vec() });
+                }
+            }
+            8 if rank > 0 && numel(&dims) <= 1024 => {
+                let w = self.typed(elem, &dims);
+                let axis = self.random.below(rank);
+                let mut to = dims;
+                to[axis] *= 2;
+                self.line(&format!("cat {name}, {} axis={axis}", w.name), elem, &to);
+            }
+            9 | 10 => {
+                let f = self.random.pick(UnaryFn::ALL);
+                if f.accepts(elem) {
+                    self.line(&format!("unary.{} {name}", f.name()), elem, &dims);
+                }
+            }
+            11..=14 => {
+                let f = self.random.pick(BinaryFn::ALL);
+                if f.accepts(elem) {
+                    let w = self.typed(elem, &dims);
+                    self.line(&format!("binary.{} {name}, {}", f.name(), w.name), elem, &dims);
+                }
+            }
+            15 => {
+                let f = self.random.pick(TernaryFn::ALL);
+                if f.accepts(elem) {
+                    let (w, x) = (self.typed(elem, &dims), self.typed(elem, &dims));
+                    self.line(
+                        &format!("ternary.{} {name}, {}, {}", f.name(), w.name, x.name),
+                        elem,
+                        &dims,
+                    );
+                }
+            }
+            16 | 17 => {
+                let p = self.random.pick(Predicate::ALL);
+                let w = self.typed(elem, &dims);
+                self.line(&format!("compare.{} {name}, {}", p.name(), w.name), Scalar::I1, &dims);
+            }
+            18 => {
+                let (c, w) = (self.typed(Scalar::I1, &dims), self.typed(elem, &dims));
+                self.line(&format!("select {}, {name}, {}", c.name, w.name), elem, &dims);
+            }
+            19 => {
+                let to = self.random.pick(TYPES);
+                let rounding = if self.random.below(5) == 0 { " rounding=rtz" } else { "" };
+                self.line(&format!("cast {name} to={to}{rounding}"), to, &dims);
+            }
+            20 if elem.is_int() && !elem.is_bool() => {
+                // Not from floats: the payloads of their NaN are nobody's promise.
+                let same: Vec<Scalar> =
+                    TYPES.iter().copied().filter(|t| t.bits() == elem.bits()).collect();
+                let to = self.random.pick(&same);
+                self.line(&format!("bitcast {name} to={to}"), to, &dims);
+            }
+            21 => self.load(&v),
+            22 if rank > 0 => self.combine(&v),
+            23 if rank == 2 && numel(&dims) <= 1024 => {
+                let (b, out) = match elem {
+                    Scalar::F32 | Scalar::F16 | Scalar::BF16 => (elem, Scalar::F32),
+                    Scalar::F64 => (elem, Scalar::F64),
+                    Scalar::I8 => (elem, Scalar::I32),
+                    _ => return,
+                };
+                let n = self.random.pick(&[1, 4, 16]);
+                let w = self.typed(b, &[dims[1], n]);
+                let acc = self.typed(out, &[dims[0], n]);
+                let acc = if self.random.below(2) == 0 {
+                    format!(" acc={}", acc.name)
+                } else {
+                    String::new()
+                };
+                self.line(
+                    &format!("dot {name}, {}{acc} out={out} precision=ieee", w.name),
+                    out,
+                    &[dims[0], n],
+                );
+            }
+            24 if rank > 0 => {
+                let axis = self.random.below(rank);
+                self.line(&format!("flip {name} axis={axis}"), elem, &dims);
+            }
+            25 if rank > 0 => {
+                let descending = self.random.below(2) == 0;
+                let last = dims[rank - 1];
+                let k = 1 << self.random.below(last.trailing_zeros() as usize + 1);
+                let mut to = dims;
+                if self.random.below(2) == 0 {
+                    self.line(&format!("sort {name} descending={descending}"), elem, &to);
+                } else {
+                    to[rank - 1] = k;
+                    self.line(&format!("topk {name} k={k} descending={descending}"), elem, &to);
+                }
+            }
+            26 if rank > 0 => {
+                let axis = self.random.below(rank);
+                let index = self.random.pick(&[Scalar::I32, Scalar::U8, Scalar::I64, Scalar::U32]);
+                let mut to = dims;
+                to[axis] = self.random.pick(&[1, 2, to[axis], 16]);
+                if numel(&to) <= 4096 {
+                    let at = self.typed(index, &to);
+                    self.line(&format!("gather {name}, {} axis={axis}", at.name), elem, &to);
+                }
+            }
+            27 if rank == 1 && elem.is_int() => {
+                let bins = self.random.pick(&[1, 4, 64]);
+                let mask = match self.random.below(2) {
+                    0 => String::new(),
+                    _ => format!(" mask={}", self.typed(Scalar::I1, &dims).name),
+                };
+                self.line(&format!("histogram {name}{mask} bins={bins}"), Scalar::I32, &[bins]);
+            }
+            28 => self.map(&v),
+            29 if elem.is_int() && elem.size() <= 4 => {
+                let pack = if numel(&dims) >= 4 { 4 / elem.size() } else { 1 };
+                let w = self.typed(elem, &dims);
+                self.line(
+                    &format!(
+                        "inline_asm args=[{name}, {}] text=\"prmt.b32 $0, $1, $2, 0x6240;\" constraints=\"=r,r,r\" shape={} results=({elem}) is_pure=true pack={pack}",
+                        w.name,
+                        shape(&dims)
+                    ),
+                    elem,
+                    &dims,
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// The greater of two values, and whether it was the first; or in packs, with a loop now and then.
+    fn map(&mut self, v: &Val) {
+        let w = self.typed(v.elem, &v.dims);
+        let (e, n) = (v.elem.name(), self.count);
+        let pack = if numel(&v.dims) > 1 { self.random.pick(&[1, 2]) } else { 1 };
+        let looped = numel(&v.dims) <= 256 && self.random.below(3) == 0;
+        let names =
+            |x: &str| -> Vec<String> { (0..pack).map(|i| format!("%{x}{n}_{i}")).collect() };
+        let (a, b) = (names("a"), names("b"));
+        let params: Vec<String> = a.iter().chain(&b).map(|x| format!("{x}: {e}")).collect();
+        let mut body = String::new();
+        for i in 0..pack {
+            let (x, y) = (&a[i], &b[i]);
+            let _ = writeln!(body, "    %g{n}_{i} = compare.gt {x}, {y} : i1");
+            let last = if looped {
+                let _ = writeln!(
+                    body,
+                    "    %z{n}_{i} = const value=0:i32 : i32\n    %t{n}_{i} = const value=2:i32 : i32\n    %s{n}_{i} = const value=1:i32 : i32\n    %l{n}_{i} = for %z{n}_{i}, %t{n}_{i}, %s{n}_{i} inits=[{y}] {{\n    ^(%k{n}_{i}: i32, %c{n}_{i}: {e}):\n      %d{n}_{i} = select %g{n}_{i}, {x}, %c{n}_{i} : {e}\n      yield values=[%d{n}_{i}]\n    }} : {e}"
+                );
+                format!("%l{n}_{i}")
+            } else {
+                let _ = writeln!(
+                    body,
+                    "    %m{n}_{i} = if %g{n}_{i} {{\n      yield values=[{x}]\n    }} {{\n      yield values=[{y}]\n    }} : {e}"
+                );
+                format!("%m{n}_{i}")
+            };
+            let _ = writeln!(body, "    %r{n}_{i} = bitcast {last} to={e} : {e}");
+        }
+        let yields: Vec<String> = names("r").into_iter().chain(names("g")).collect();
+        let (x, y) = (format!("%v{n}"), format!("%v{}", n + 1));
+        self.count += 2;
+        let _ = writeln!(
+            self.text,
+            "  {x}, {y} = map inputs=[{}, {}] pack={pack} {{\n    ^({}):\n{body}    yield values=[{}]\n  }} : {}, {}",
+            v.name,
+            w.name,
+            params.join(", "),
+            yields.join(", "),
+            ty(e, &v.dims),
+            ty("i1", &v.dims)
+        );
+        self.values.push(Val { name: x, elem: v.elem, dims: v.dims.clone() });
+        self.values.push(Val { name: y, elem: Scalar::I1, dims: v.dims.clone() });
+    }
+
+    /// A load of integers whose addresses come from a value, brought into range.
+    fn load(&mut self, v: &Val) {
+        if !v.elem.is_int() || v.elem.is_bool() {
+            return;
+        }
+        let dims = v.dims.clone();
+        let elem = self.random.pick(&[
+            Scalar::I32,
+            Scalar::F32,
+            Scalar::I8,
+            Scalar::F16,
+            Scalar::I1,
+            Scalar::I64,
+        ]);
+        let limit = (INPUT / 2 / elem.size()) as i64;
+        // Where no clamp changes a lane, a formula stays a formula: both kinds of access are met.
+        let limit = limit.min(v.elem.int_max().min(1 << 40) as i64);
+        let mut index = v.name.clone();
+        if self.random.below(3) > 0 {
+            let bound = |g: &mut Generator, x: i64| {
+                let c = g.line(&format!("const value={x}:{}", v.elem), v.elem, &[]);
+                if dims.is_empty() {
+                    c.name
+                } else {
+                    g.line(&format!("splat {} shape={}", c.name, shape(&dims)), v.elem, &dims).name
+                }
+            };
+            let lo = bound(self, if v.elem.is_signed() { -limit.min(100) } else { 0 });
+            let hi = bound(self, limit - 1);
+            index = self.line(&format!("ternary.clamp {index}, {lo}, {hi}"), v.elem, &dims).name;
+        }
+        let p = self.raw(&format!("bitcast %in to=*{elem}"), &format!("*{elem}"), &[]);
+        let elem_text = format!("*{elem}");
+        let p = if dims.is_empty() {
+            p
+        } else {
+            self.raw(&format!("splat {p} shape={}", shape(&dims)), &elem_text, &dims)
+        };
+        let p = self.raw(&format!("ptr_add {p}, {index}"), &elem_text, &dims);
+        let mask = self.typed(Scalar::I1, &dims).name;
+        // Where a lane is out of bounds both runs must fail alike.
+        let other = self.typed(elem, &dims).name;
+        let rest = match self.random.below(5) {
+            0 => String::new(),
+            4 => {
+                self.line(&format!("atomic_load {p} mask={mask}"), elem, &dims);
+                return;
+            }
+            1 => format!(" mask={mask}"),
+            _ => format!(" mask={mask} other={other}"),
+        };
+        self.line(&format!("load {p}{rest}"), elem, &dims);
+    }
+
+    fn combine(&mut self, v: &Val) {
+        let axis = self.random.below(v.dims.len());
+        let mut to = v.dims.clone();
+        let scan = self.random.below(2) == 0;
+        if !scan {
+            to.remove(axis);
+        }
+        let reverse = if scan && self.random.below(2) == 0 { " reverse=true" } else { "" };
+        let op = if scan { "scan" } else { "reduce" };
+        let e = v.elem.name();
+        if self.random.below(2) == 0 {
+            let f = self.random.pick(BinaryFn::ALL);
+            if f.accepts(v.elem) && f.is_commutative() {
+                self.line(
+                    &format!("{op} inputs=[{}] axis={axis}{reverse} {{\n    ^(%a{n}: {e}, %b{n}: {e}):\n    %c{n} = binary.{} %a{n}, %b{n} : {e}\n    yield values=[%c{n}]\n  }}", v.name, f.name(), n = self.count),
+                    v.elem,
+                    &to,
+                );
+            }
+            return;
+        }
+        // The greater value with its index; an `if` in the region now and then.
+        let i = self.typed(Scalar::I32, &v.dims);
+        let n = self.count;
+        let choice = if self.random.below(2) == 0 {
+            format!(
+                "%s{n} = select %g{n}, %a{n}, %b{n} : {e}\n    %t{n} = select %g{n}, %i{n}, %j{n} : i32"
+            )
+        } else {
+            format!(
+                "%s{n}, %t{n} = if %g{n} {{\n      yield values=[%a{n}, %i{n}]\n    }} {{\n      yield values=[%b{n}, %j{n}]\n    }} : {e}, i32"
+            )
+        };
+        let (x, y) = (format!("%v{n}"), format!("%v{}", n + 1));
+        self.count += 2;
+        let _ = writeln!(
+            self.text,
+            "  {x}, {y} = {op} inputs=[{}, {}] axis={axis}{reverse} {{\n    ^(%a{n}: {e}, %i{n}: i32, %b{n}: {e}, %j{n}: i32):\n    %g{n} = compare.gt %a{n}, %b{n} : i1\n    {choice}\n    yield values=[%s{n}, %t{n}]\n  }} : {}, {}",
+            v.name,
+            i.name,
+            ty(e, &to),
+            ty("i32", &to)
+        );
+        self.values.push(Val { name: x, elem: v.elem, dims: to.clone() });
+        self.values.push(Val { name: y, elem: Scalar::I32, dims: to });
+    }
+
+    /// Stores a value at a byte offset of the output, each program's apart.
+    fn store(&mut self, v: &Val, at: usize) {
+        let elem = format!("*{}", v.elem);
+        let at = self.raw(&format!("const value={at}:i32"), "i32", &[]);
+        let at = self.raw(&format!("binary.add {at}, %base"), "i32", &[]);
+        let p = self.raw(&format!("ptr_add %out, {at}"), "*i8", &[]);
+        let mut p = self.raw(&format!("bitcast {p} to={elem}"), &elem, &[]);
+        if !v.dims.is_empty() {
+            let n = numel(&v.dims);
+            let i = self.raw(&format!("arange start=0 end={n}"), "i32", &[n]);
+            let i = self.raw(&format!("reshape {i} shape={}", shape(&v.dims)), "i32", &v.dims);
+            p = self.raw(&format!("splat {p} shape={}", shape(&v.dims)), &elem, &v.dims);
+            p = self.raw(&format!("ptr_add {p}, {i}"), &elem, &v.dims);
+        }
+        let mask = if self.random.below(3) == 0 {
+            format!(" mask={}", self.typed(Scalar::I1, &v.dims).name)
+        } else {
+            String::new()
+        };
+        let _ = writeln!(self.text, "  store {p}, {}{mask}", v.name);
+    }
+}
+
+/// A kernel, the values that it stores with their offsets, and the bytes that one program writes.
+pub fn generate(seed: u64) -> (String, Vec<(Scalar, usize, usize)>, usize) {
+    let mut g = Generator {
+        random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+        text: String::new(),
+        values: Vec::new(),
+        count: 0,
+    };
+    g.line("program_id axis=0", Scalar::I32, &[]);
+    g.line("arange start=0 end=16", Scalar::I32, &[16]);
+    let n = Val { name: "%n".to_string(), elem: Scalar::I32, dims: vec![] };
+    g.values.push(n);
+    for _ in 0..10 + g.random.below(40) {
+        g.op();
+    }
+    let body = g.text.clone();
+    g.text.clear();
+    let values = g.values.clone();
+    let mut stored = Vec::new();
+    let mut at = 0;
+    for v in &values {
+        g.store(v, at);
+        stored.push((v.elem, at, numel(&v.dims)));
+        at += (numel(&v.dims) * v.elem.size()).next_multiple_of(8);
+    }
+    let text = format!(
+        "tile @random(%in in: *i8, %out out: *i8, %n n: i32) {{\n  %one = const value={at}:i32 : i32\n  %pid = program_id axis=0 : i32\n  %base = binary.mul %one, %pid : i32\n{body}{}  return\n}}",
+        g.text
+    );
+    (text, stored, at)
+}
+
+/// The bit images of `n` elements.
+pub fn images(out: &[u8], elem: Scalar, n: usize) -> Vec<u64> {
+    let image = |bytes: &[u8]| {
+        let mut all = [0u8; 8];
+        all[..bytes.len()].copy_from_slice(bytes);
+        let image = u64::from_le_bytes(all);
+        // Any NaN is as good as another.
+        let wide = f64::from_bits(cast_bits(elem, Scalar::F64, Rounding::Nearest, image));
+        if elem.is_float() && wide.is_nan() { u64::MAX } else { image }
+    };
+    out.chunks(elem.size()).take(n).map(image).collect()
+}
