@@ -1,3 +1,61 @@
-//! Analyses and passes over Tile IR that know no target.
+//! Passes and analyses that know no target.
+//!
+//! ```text
+//!   canonicalize   one way to write each thing; constants folded; equal ops merged     canonical/
+//!   split_carried  carried tiles of pointers -> an invariant tile and a scalar         split.rs
+//!   licm           what does not change in a loop is computed before it                licm.rs
+//!   dce            what nobody needs                                                   dce.rs
+//!   cse            equal ops merged, nothing else                                      cse()
+//!   affine         which tiles are formulas of the lane's index                        affine.rs
+//! ```
+//!
+//! `cse`, `dce` and `licm` work on any dialect; [`structure`] says what they need to know of one, and
+//! [`rewrite`] is the walk that all of them but `dce` share. Each pass is linear in the size of the
+//! function, and the verifier finds nothing behind it.
 
 pub mod affine;
+mod canonical;
+mod dce;
+mod licm;
+mod numbering;
+mod rewrite;
+mod split;
+pub mod structure;
+
+pub use canonical::canonicalize;
+pub use dce::dce;
+pub use licm::licm;
+pub use split::split_carried;
+
+use naiad_ir::Function;
+use naiad_ir::tile::Tile;
+use structure::Structured;
+
+/// Makes a verified kernel smaller and plainer. What it computes stays the same, to the bit (payloads
+/// of NaN apart), and so do its faults.
+pub fn optimize(func: &mut Function<Tile>) {
+    pass(func, "canonicalize", canonicalize);
+    let mut split = false;
+    pass(func, "split_carried", |f| split = split_carried(f));
+    if split {
+        // The slots that were split are dead, and what was put in their place has a shorter form.
+        pass(func, "canonicalize", canonicalize);
+    }
+    pass(func, "licm", licm);
+    pass(func, "dce", dce);
+}
+
+/// Merges equal ops.
+pub fn cse<D: Structured>(func: &mut Function<D>) {
+    rewrite::rewrite(func, &rewrite::NoRules);
+}
+
+/// In debug builds the verifier runs behind every pass.
+fn pass<D: Structured>(func: &mut Function<D>, name: &str, run: impl FnOnce(&mut Function<D>)) {
+    run(func);
+    if cfg!(debug_assertions)
+        && let Err(e) = naiad_ir::verify(func)
+    {
+        unreachable!("after {name}: {}\n{func}", e.message);
+    }
+}

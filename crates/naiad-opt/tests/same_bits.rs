@@ -1,0 +1,70 @@
+//! What a kernel computes stays the same: the reference executor runs it before and after.
+
+#[path = "../../naiad-interp/tests/common/mod.rs"]
+mod common;
+#[path = "../../naiad-interp/tests/common/generator.rs"]
+mod generator;
+
+use common::*;
+use generator::{INPUT, Random, generate, images};
+use naiad_interp::{Arg, TensorArg};
+use naiad_ir::Function;
+use naiad_ir::tile::Tile;
+
+/// What a random kernel leaves behind, or what it says is wrong.
+fn outcome(func: &Function<Tile>, input: &mut [u8], out: &mut [u64]) -> Result<(), String> {
+    out.fill(0x55);
+    let start = input.as_mut_ptr() as usize;
+    let args = [
+        Arg::Tensor(TensorArg {
+            name: "in".to_string(),
+            address: start + INPUT / 4,
+            storage: start..start + INPUT,
+            view: None,
+            writable: false,
+        }),
+        tensor("out", out),
+        int(13),
+    ];
+    run(func, [PROGRAMS as u32, 1, 1], &args, &PLAIN).map(|_| ()).map_err(|d| d.message.clone())
+}
+
+const PROGRAMS: usize = 3;
+
+#[test]
+fn random_kernels() {
+    let mut input = vec![0u8; INPUT];
+    let mut random = Random(12345);
+    input.iter_mut().for_each(|byte| *byte = random.next() as u8);
+    let (mut completed, mut failed) = (0, 0);
+    let rounds: u64 =
+        option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(1500);
+    for seed in 0..rounds {
+        let (text, stored, bytes) = generate(seed);
+        let before = kernel(&text);
+        let mut after = before.clone();
+        naiad_opt::optimize(&mut after);
+        // Aligned for every type, and in one place for both runs: a wild access may hit it.
+        let mut out = vec![0u64; bytes * PROGRAMS / 8 + 1];
+        let was = outcome(&before, &mut input, &mut out);
+        let out_before: Vec<u8> = out.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let is = outcome(&after, &mut input, &mut out);
+        let out_after: Vec<u8> = out.iter().flat_map(|x| x.to_le_bytes()).collect();
+        assert_eq!(was, is, "seed {seed}\n{text}\n{after}");
+        if was.is_err() {
+            failed += 1;
+            continue;
+        }
+        completed += 1;
+        for p in 0..PROGRAMS {
+            for (i, &(elem, at, n)) in stored.iter().enumerate() {
+                let from = p * bytes + at;
+                let x = images(&out_before[from..], elem, n);
+                let y = images(&out_after[from..], elem, n);
+                let place = format!("seed {seed}, program {p}, value {i} of {elem}");
+                assert_eq!(x, y, "{place}\n{text}\n{after}");
+            }
+        }
+    }
+    assert!(completed > 4 * failed, "{completed} kernels ran, {failed} failed");
+}
