@@ -75,11 +75,13 @@ pub fn shape_of(dims: &[usize]) -> Shape {
 /// A tile of no axes is kept as its image.
 pub fn unless_scalar(tile: Tile, ty: Scalar, shape: &Shape) -> Tile {
     match tile {
+        tile if !shape.is_scalar() => tile,
         // SAFETY: a tile has at least one lane.
-        Tile::Dense(d) if shape.is_scalar() => {
-            Tile::Uniform(unsafe { read_image(d.at(ty.size()), ty.size()) })
-        }
-        tile => tile,
+        Tile::Dense(d) => Tile::Uniform(unsafe { read_image(d.at(ty.size()), ty.size()) }),
+        Tile::Affine(a) => Tile::Uniform(a.base as u64 & ty.mask()),
+        // A box is nowhere empty.
+        Tile::Rect(_) => Tile::Uniform(1),
+        Tile::Uniform(image) => Tile::Uniform(image),
     }
 }
 

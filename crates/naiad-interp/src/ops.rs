@@ -271,14 +271,18 @@ pub fn evaluate<R: Read>(
     Ok(())
 }
 
-/// In naive mode every tile is written out at once.
+/// A scalar is always an image: where it was taken out of a tile, the tile's other lanes may lie
+/// around it. In naive mode every tile is written out at once.
 fn finish(env: &Env<'_>, inst: Inst, results: &mut Results) {
-    if env.naive {
-        for (reg, &value) in results.iter_mut().zip(env.code.func.results(inst)) {
-            let shape = env.shape(value);
-            if !shape.is_scalar() {
-                reg.tile = Tile::Dense(reg.tile.dense(env.code.scalar(value), &shape));
-            }
+    for (reg, &value) in results.iter_mut().zip(env.code.func.results(inst)) {
+        if reg.tile.uniform().is_some() && !env.naive {
+            continue;
+        }
+        let (shape, ty) = (env.shape(value), env.code.scalar(value));
+        if shape.is_scalar() {
+            reg.tile = combine::unless_scalar(reg.tile.clone(), ty, &shape);
+        } else if env.naive {
+            reg.tile = Tile::Dense(reg.tile.dense(ty, &shape));
         }
     }
 }

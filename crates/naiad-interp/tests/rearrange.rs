@@ -364,3 +364,84 @@ fn maps_elements_with_and_without_packs() {
         }
     }
 }
+
+/// A scalar taken out of a tile in any form is the same in every lane of a splat, and counts a loop.
+#[test]
+fn scalars_out_of_tiles() {
+    let sources = [
+        ("%l = load %xp : <2xi32>", 7, 9),
+        ("%l = arange start=3 end=5 : <2xi32>", 3, 4),
+        ("%b = compare.gt %r, %zeros : <2xi1>\n  %l = cast %b to=i32 : <2xi32>", 0, 1),
+    ];
+    for (source, first, second) in sources {
+        let func = kernel(&format!(
+            "tile @k(%x x: *i32, %o out: *i32) {{
+  %z = const value=0:i32 : i32
+  %one = const value=1:i32 : i32
+  %zeros = splat %z shape=(2,) : <2xi32>
+  %r = arange start=0 end=2 : <2xi32>
+  %xs = splat %x shape=(2,) : <2x*i32>
+  %xp = ptr_add %xs, %r : <2x*i32>
+  {source}
+  %a, %b2 = split %l : i32, i32
+  %m = binary.add %l, %zeros : <2xi32>
+  %sum = reduce inputs=[%m] axis=0 {{
+  ^(%p: i32, %q: i32):
+    %s = binary.add %p, %q : i32
+    yield values=[%s]
+  }} : i32
+  %as = splat %a shape=(1,) : <1xi32>
+  %ar = reshape %as shape=() : i32
+  %n = for %z, %ar, %one inits=[%z] {{
+  ^(%i: i32, %c: i32):
+    %d = binary.add %c, %one : i32
+    yield values=[%d]
+  }} : i32
+  %big = splat %a shape=(1024,) : <1024xi32>
+  %big2 = splat %b2 shape=(1024,) : <1024xi32>
+  %shown = splat %n shape=(1024,) : <1024xi32>
+  %i1 = binary.add %big, %big2 : <1024xi32>
+  %i2 = binary.add %i1, %shown : <1024xi32>
+  %k = arange start=0 end=1024 : <1024xi32>
+  %os = splat %o shape=(1024,) : <1024x*i32>
+  %op = ptr_add %os, %k : <1024x*i32>
+  store %op, %i2
+  return
+}}"
+        ));
+        let (mut x, mut out) = (vec![7i32, 9], vec![-1i32; 1024]);
+        ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("out", &mut out)]);
+        assert_eq!(out, vec![2 * first + second; 1024], "{source}");
+    }
+    // One lane of a range, and of a mask, as a scalar.
+    let func = kernel(
+        "tile @k(%o out: *i32) {
+  %z = const value=0:i32 : i32
+  %one = const value=1:i32 : i32
+  %r = arange start=5 end=6 : <1xi32>
+  %n = reshape %r shape=() : i32
+  %rs = arange start=0 end=4 : <4xi32>
+  %three = const value=3:i32 : i32
+  %ts = splat %three shape=(4,) : <4xi32>
+  %m = compare.lt %rs, %ts : <4xi1>
+  %pairs = reshape %m shape=(2,2) : <2x2xi1>
+  %ma, %mb = split %pairs : <2xi1>, <2xi1>
+  %c, %d = split %mb : i1, i1
+  %sum = for %z, %n, %one inits=[%z] {
+  ^(%i: i32, %acc: i32):
+    %t = if %d {
+      yield values=[%z]
+    } {
+      yield values=[%one]
+    } : i32
+    %next = binary.add %acc, %t : i32
+    yield values=[%next]
+  } : i32
+  store %o, %sum
+  return
+}",
+    );
+    let mut out = vec![-1i32];
+    ok(&func, [1, 1, 1], &[tensor("out", &mut out)]);
+    assert_eq!(out, [5]);
+}
