@@ -1,1 +1,3 @@
-//! What compiled code calls: library kernels on whole buffers.
+//! What compiled code calls: library kernels on whole buffers, and the threads that it runs on.
+
+pub mod pool;
