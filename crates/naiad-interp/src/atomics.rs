@@ -150,7 +150,8 @@ unsafe fn fetch(at: *mut u8, size: usize, f: impl Fn(u64) -> u64) -> u64 {
     }
 }
 
-fn combine(f: AtomicOp, ty: Scalar, old: u64, value: u64) -> u64 {
+/// What an update makes of what was there.
+pub fn combine(f: AtomicOp, ty: Scalar, old: u64, value: u64) -> u64 {
     let of = |f: BinaryFn| f.eval(ty, old, value).unwrap_or(old);
     match f {
         AtomicOp::Add => of(BinaryFn::Add),

@@ -18,6 +18,8 @@
 //! boxes, so the common load or store is two comparisons and a copy. The option `naive` turns all of
 //! that off; both must give the same bits, which the tests hold.
 //!
+//! [`thread`] is an evaluator of Thread IR, apart from all this.
+//!
 //! What must hold, whatever a kernel does: no byte outside the arguments' storage is read or written;
 //! nothing panics; a program that waits lets others run.
 
@@ -45,6 +47,7 @@ mod shapes;
 mod slab;
 mod sorting;
 mod strided;
+pub mod thread;
 mod tile;
 
 pub use args::{Arg, LaunchOptions, PolicyKind, TensorArg, View};

@@ -1,0 +1,69 @@
+//! Memory that holds machine code.
+
+use cranelift_codegen::binemit::Reloc;
+use cranelift_codegen::ir::{ExternalName, LibCall};
+use cranelift_codegen::{CompiledCode, FinalizedRelocTarget};
+use memmap2::{Mmap, MmapMut};
+
+/// The bytes of one function, in pages of their own that may be executed and not written.
+pub struct Code {
+    pages: Mmap,
+    len: usize,
+}
+
+impl Code {
+    pub fn new(compiled: &CompiledCode) -> Result<Code, String> {
+        let bytes = compiled.code_buffer();
+        let mut pages = MmapMut::map_anon(bytes.len()).map_err(|e| e.to_string())?;
+        pages[..bytes.len()].copy_from_slice(bytes);
+        for reloc in compiled.buffer.relocs() {
+            let address = match (&reloc.target, reloc.kind) {
+                (FinalizedRelocTarget::ExternalName(ExternalName::LibCall(f)), Reloc::Abs8) => {
+                    library(*f)
+                }
+                _ => None,
+            };
+            let address = address.ok_or_else(|| format!("it refers to {:?}", reloc.target))?;
+            let value = (address as u64).wrapping_add_signed(reloc.addend);
+            let at = reloc.offset as usize;
+            pages[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        // SAFETY: the pages are mapped.
+        unsafe { icache::clear_cache(pages.as_ptr().cast(), bytes.len()) }
+            .map_err(|e| e.to_string())?;
+        let pages = pages.make_exec().map_err(|e| e.to_string())?;
+        icache::pipeline_flush_mt().map_err(|e| e.to_string())?;
+        Ok(Code { pages, len: bytes.len() })
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.pages[..self.len]
+    }
+}
+
+/// What Cranelift calls on a machine that has no instruction for it.
+fn library(f: LibCall) -> Option<usize> {
+    macro_rules! functions {
+        ($( $Call:ident = $name:ident ($($x:ident: $t:ty),*) -> $out:ty $body:block )*) => {
+            match f {
+                $( LibCall::$Call => {
+                    extern "C" fn $name($($x: $t),*) -> $out $body
+                    Some($name as *const () as usize)
+                } )*
+                _ => None,
+            }
+        };
+    }
+    functions! {
+        CeilF32 = ceil_f32(x: f32) -> f32 { x.ceil() }
+        CeilF64 = ceil_f64(x: f64) -> f64 { x.ceil() }
+        FloorF32 = floor_f32(x: f32) -> f32 { x.floor() }
+        FloorF64 = floor_f64(x: f64) -> f64 { x.floor() }
+        TruncF32 = trunc_f32(x: f32) -> f32 { x.trunc() }
+        TruncF64 = trunc_f64(x: f64) -> f64 { x.trunc() }
+        NearestF32 = nearest_f32(x: f32) -> f32 { x.round_ties_even() }
+        NearestF64 = nearest_f64(x: f64) -> f64 { x.round_ties_even() }
+        FmaF32 = fma_f32(x: f32, y: f32, z: f32) -> f32 { x.mul_add(y, z) }
+        FmaF64 = fma_f64(x: f64, y: f64, z: f64) -> f64 { x.mul_add(y, z) }
+    }
+}

@@ -1,0 +1,263 @@
+//! Accesses of memory.
+//!
+//! A masked access of consecutive lanes tests for the common case that all lanes are wanted. Where they
+//! are not, and for gathers and scatters, lanes go one by one without branches: a lane that is not
+//! wanted is read from a place that is always 0, or written to one that nobody reads.
+
+use super::lanes::{Emit, Lanes, lane_type, part_type, vector_type};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Type, types,
+};
+use naiad_ir::Scalar;
+use naiad_ir::thread::ThreadElem;
+use smallvec::SmallVec;
+
+/// Accesses are guarded by the IR itself and need no alignment.
+pub const ACCESS: MemFlagsData = MemFlagsData::new().with_notrap();
+
+/// What lanes are read from that no mask lets through.
+static ZEROS: [u64; 1] = [0];
+
+/// An address and what is added to it.
+#[derive(Copy, Clone)]
+pub struct Place {
+    pub addr: ir::Value,
+    pub disp: i64,
+}
+
+impl Emit<'_> {
+    /// The place with an offset that an instruction takes.
+    fn near(&mut self, p: Place, plus: i64) -> (ir::Value, i32) {
+        let disp = p.disp.wrapping_add(plus);
+        match i32::try_from(disp) {
+            Ok(disp) => (p.addr, disp),
+            Err(_) => (self.b.ins().iadd_imm_s(p.addr, disp), 0),
+        }
+    }
+
+    fn address(&mut self, p: Place, plus: i64) -> ir::Value {
+        match p.disp.wrapping_add(plus) {
+            0 => p.addr,
+            disp => self.b.ins().iadd_imm_s(p.addr, disp),
+        }
+    }
+
+    /// Consecutive lanes.
+    pub fn load(&mut self, elem: ThreadElem, count: u32, p: Place, mask: Option<&Lanes>) -> Lanes {
+        let lane = lane_type(elem);
+        let raw = match mask {
+            None => self.load_all(lane, count, p),
+            Some(mask) if count == 1 => {
+                let address = self.address(p, 0);
+                let lanes = [self.load_lane(lane, address, Some(mask.one()))];
+                self.from_lanes(lane, &lanes)
+            }
+            Some(mask) => self.load_some(lane, count, p, mask),
+        };
+        self.from_memory(elem, raw)
+    }
+
+    /// A lane at each address.
+    pub fn gather(&mut self, elem: ThreadElem, addr: &Lanes, mask: Option<&Lanes>) -> Lanes {
+        let lane = lane_type(elem);
+        let lanes: SmallVec<[ir::Value; 16]> = (0..addr.count)
+            .map(|i| {
+                let address = self.extract(addr, i);
+                let wanted = mask.map(|m| self.extract_bool(m, i));
+                self.load_lane(lane, address, wanted)
+            })
+            .collect();
+        let raw = self.from_lanes(lane, &lanes);
+        self.from_memory(elem, raw)
+    }
+
+    pub fn store(&mut self, elem: ThreadElem, value: &Lanes, p: Place, mask: Option<&Lanes>) {
+        let raw = self.to_memory(elem, value);
+        match mask {
+            None => self.store_all(&raw, p),
+            Some(mask) if raw.is_scalar() => {
+                let address = self.address(p, 0);
+                self.store_lane(raw.one(), address, Some(mask.one()));
+            }
+            Some(mask) => self.store_some(&raw, p, mask),
+        }
+    }
+
+    /// A lane to each address, in their order.
+    pub fn scatter(&mut self, elem: ThreadElem, value: &Lanes, addr: &Lanes, mask: Option<&Lanes>) {
+        let raw = self.to_memory(elem, value);
+        for i in 0..addr.count {
+            let lane = self.extract(&raw, i);
+            let address = self.extract(addr, i);
+            let wanted = mask.map(|m| self.extract_bool(m, i));
+            self.store_lane(lane, address, wanted);
+        }
+    }
+
+    /// Booleans in memory are bytes, true if not 0.
+    pub fn from_memory(&mut self, elem: ThreadElem, raw: Lanes) -> Lanes {
+        if elem != ThreadElem::Scalar(Scalar::I1) {
+            return raw;
+        }
+        let zero = self.constant(types::I8, raw.count, 0);
+        self.by_part(types::I8, [&raw, &zero], |e, [x, zero]| {
+            e.b.ins().icmp(IntCC::NotEqual, x, zero)
+        })
+    }
+
+    pub fn to_memory(&mut self, elem: ThreadElem, value: &Lanes) -> Lanes {
+        if elem != ThreadElem::Scalar(Scalar::I1) || value.is_scalar() {
+            return value.clone();
+        }
+        let bytes = self.mask_of(value, 8);
+        let one = self.splat_const(types::I8, 1);
+        self.by_part(types::I8, [&bytes], |e, [x]| e.b.ins().band(x, one))
+    }
+
+    fn load_all(&mut self, lane: Type, count: u32, p: Place) -> Lanes {
+        let ty = part_type(lane, count);
+        if count == 1 {
+            let (addr, disp) = self.near(p, 0);
+            return Lanes::scalar(lane, self.b.ins().load(ty, ACCESS, addr, disp));
+        }
+        let bytes = i64::from(count * lane.bytes());
+        let parts = (0..bytes)
+            .step_by(16)
+            .map(|at| {
+                let (addr, disp) = self.near(p, at);
+                let Some(narrow) = narrow_type(bytes) else {
+                    return self.b.ins().load(ty, ACCESS, addr, disp);
+                };
+                let mut low = self.b.ins().load(narrow, ACCESS, addr, disp);
+                if narrow == types::I16 {
+                    low = self.b.ins().uextend(types::I32, low);
+                }
+                let wide = vector_type(self.b.func.dfg.value_type(low));
+                let part = self.b.ins().scalar_to_vector(wide, low);
+                self.bitcast(ty, part)
+            })
+            .collect();
+        Lanes::vector(lane, count, parts)
+    }
+
+    fn store_all(&mut self, value: &Lanes, p: Place) {
+        let bytes = i64::from(value.count * value.lane.bytes());
+        for (i, &part) in value.parts.iter().enumerate() {
+            let (addr, disp) = self.near(p, 16 * i as i64);
+            let narrow = if value.is_scalar() { None } else { narrow_type(bytes) };
+            let x = match narrow {
+                None => part,
+                Some(narrow) => {
+                    let wide = self.bitcast(vector_type(narrow), part);
+                    self.b.ins().extractlane(wide, 0)
+                }
+            };
+            self.b.ins().store(ACCESS, x, addr, disp);
+        }
+    }
+
+    fn load_lane(
+        &mut self,
+        lane: Type,
+        address: ir::Value,
+        wanted: Option<ir::Value>,
+    ) -> ir::Value {
+        let address = match wanted {
+            None => address,
+            Some(wanted) => {
+                let zeros = self.iconst(types::I64, ZEROS.as_ptr() as i64);
+                self.b.ins().select(wanted, address, zeros)
+            }
+        };
+        self.b.ins().load(lane, ACCESS, address, 0)
+    }
+
+    fn store_lane(&mut self, x: ir::Value, address: ir::Value, wanted: Option<ir::Value>) {
+        let address = match wanted {
+            None => address,
+            Some(wanted) => {
+                let slot = self.buffer(8);
+                let nowhere = self.b.ins().stack_addr(types::I64, slot, 0);
+                self.b.ins().select(wanted, address, nowhere)
+            }
+        };
+        self.b.ins().store(ACCESS, x, address, 0);
+    }
+
+    /// Memory on the stack.
+    fn buffer(&mut self, bytes: u32) -> ir::StackSlot {
+        self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4))
+    }
+
+    fn load_some(&mut self, lane: Type, count: u32, p: Place, mask: &Lanes) -> Lanes {
+        let ty = part_type(lane, count);
+        let join = self.b.create_block();
+        let parts = count.div_ceil(super::lanes::lanes_in_part(lane));
+        let results = (0..parts).map(|_| self.b.append_block_param(join, ty)).collect();
+        let slow = self.branch_all(mask);
+        let all = self.load_all(lane, count, p);
+        self.leave(join, &all);
+
+        self.b.switch_to_block(slow);
+        self.b.seal_block(slow);
+        let lanes: SmallVec<[ir::Value; 16]> = (0..count)
+            .map(|i| {
+                let address = self.address(p, i64::from(i * lane.bytes()));
+                let wanted = self.extract_bool(mask, i);
+                self.load_lane(lane, address, Some(wanted))
+            })
+            .collect();
+        let some = self.from_lanes(lane, &lanes);
+        self.leave(join, &some);
+
+        self.b.switch_to_block(join);
+        self.b.seal_block(join);
+        Lanes::vector(lane, count, results)
+    }
+
+    fn store_some(&mut self, value: &Lanes, p: Place, mask: &Lanes) {
+        let join = self.b.create_block();
+        let slow = self.branch_all(mask);
+        self.store_all(value, p);
+        self.b.ins().jump(join, &[]);
+
+        self.b.switch_to_block(slow);
+        self.b.seal_block(slow);
+        for i in 0..value.count {
+            let lane = self.extract(value, i);
+            let address = self.address(p, i64::from(i * value.lane.bytes()));
+            let wanted = self.extract_bool(mask, i);
+            self.store_lane(lane, address, Some(wanted));
+        }
+        self.b.ins().jump(join, &[]);
+
+        self.b.switch_to_block(join);
+        self.b.seal_block(join);
+    }
+
+    /// Goes on where the whole mask is true; gives the block where it is not.
+    fn branch_all(&mut self, mask: &Lanes) -> ir::Block {
+        let (fast, slow) = (self.b.create_block(), self.b.create_block());
+        let all = self.all(mask);
+        self.b.ins().brif(all, fast, &[], slow, &[]);
+        self.b.switch_to_block(fast);
+        self.b.seal_block(fast);
+        slow
+    }
+
+    fn leave(&mut self, to: ir::Block, with: &Lanes) {
+        let args: SmallVec<[ir::BlockArg; 4]> = with.parts.iter().map(|&v| v.into()).collect();
+        self.b.ins().jump(to, &args);
+    }
+}
+
+/// What holds a vector of less than 128 bits in memory.
+fn narrow_type(bytes: i64) -> Option<Type> {
+    match bytes {
+        2 => Some(types::I16),
+        4 => Some(types::F32),
+        8 => Some(types::F64),
+        _ => None,
+    }
+}

@@ -1,0 +1,142 @@
+//! Thread IR to machine code of this CPU, by way of Cranelift.
+//!
+//! ```text
+//!   Function<Thread> --expand--> native rows --writer--> CLIF --Cranelift--> bytes --code--> Machine
+//!                                                |
+//!                        lanes.rs   vectors as registers of 128 bits, masks, shuffles
+//!                        arith.rs   functions of numbers        cast.rs     conversions
+//!                        memory.rs  accesses                    frame.rs    scratch
+//! ```
+//!
+//! A vector of any number of lanes is written as parts of at most 128 bits, the widest that Cranelift
+//! takes; what a machine lacks is made of what it has, one lane at a time if nothing else is left.
+//! Narrow vectors lie in the low lanes of one register, and what the other lanes hold is anything.
+//! Results have the bits that [`naiad_ir::scalar`] defines, NaN payloads apart.
+//!
+//! The code calls nothing but the functions of its [`RuntimeTable`] and, on machines without fused
+//! multiply-add or rounding instructions, a few functions of this crate.
+
+mod arith;
+mod cast;
+mod code;
+mod frame;
+mod lanes;
+mod memory;
+mod target;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_frontend::FunctionBuilderContext;
+use naiad_diag::{Diagnostic, Id};
+use naiad_ir::Function;
+use naiad_ir::thread::{RuntimeFn, Thread};
+use target::Target;
+
+/// A report of a fault of ours: the IR asks for what no writer can do, or Cranelift refused.
+pub type Error = Box<Diagnostic>;
+
+/// The addresses of the functions that compiled code may call.
+#[derive(Clone, Debug)]
+pub struct RuntimeTable([usize; RuntimeFn::ALL.len()]);
+
+impl RuntimeTable {
+    /// # Safety
+    /// Each address must be that of a function of the C calling convention with the parameters and
+    /// results of [`RuntimeFn::signature`] (`i64` and addresses as 64-bit integers, a boolean as a byte
+    /// that is 0 or 1), which keeps its promises for as long as code that was written with this
+    /// table is run.
+    pub unsafe fn new(address: impl Fn(RuntimeFn) -> usize) -> RuntimeTable {
+        let mut table = RuntimeTable([0; RuntimeFn::ALL.len()]);
+        for (entry, &f) in table.0.iter_mut().zip(RuntimeFn::ALL) {
+            *entry = address(f);
+        }
+        table
+    }
+
+    fn address(&self, f: RuntimeFn) -> usize {
+        self.0[f as usize]
+    }
+}
+
+/// What a guard that failed has to say.
+#[repr(C)]
+#[derive(Copy, Clone, Default, PartialEq, Eq, Debug)]
+pub struct Report {
+    pub site: u32,
+    /// How many of the values are given.
+    pub count: u32,
+    pub values: [i64; 4],
+}
+
+/// A function as machine code. Its memory is freed with it.
+pub struct Machine {
+    code: code::Code,
+    frame_bytes: usize,
+}
+
+type Entry = unsafe extern "C" fn(*const u64, *mut u8, *mut Report) -> u8;
+
+impl Machine {
+    /// The size of the scratch memory that a run needs.
+    pub fn frame_bytes(&self) -> usize {
+        self.frame_bytes
+    }
+
+    /// Bytes of code and of its constants.
+    pub fn code_bytes(&self) -> usize {
+        self.code.bytes().len()
+    }
+
+    /// The code, to be disassembled.
+    pub fn code(&self) -> &[u8] {
+        self.code.bytes()
+    }
+
+    /// Runs the function. Whether it came to its end; if not, a guard failed, and `report` says which.
+    ///
+    /// # Safety
+    /// `slots[i]` holds parameter `i` in its low bits, for all parameters; `frame` is aligned to 64
+    /// bytes and has room for [`Machine::frame_bytes`]; `report` may be written; and the memory that
+    /// the function then reads and writes may be read and written.
+    pub unsafe fn run(&self, slots: *const u64, frame: *mut u8, report: *mut Report) -> bool {
+        target::clear_upper_halves();
+        // SAFETY: the code was written with this signature.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.bytes().as_ptr()) };
+        // SAFETY: the caller's promise, and the table's.
+        unsafe { entry(slots, frame, report) != 0 }
+    }
+}
+
+/// Writes the function for this machine.
+pub fn write(func: &Function<Thread>, table: &RuntimeTable) -> Result<Machine, Error> {
+    write_for(Target::host()?, func, table)
+}
+
+/// The function in Cranelift's IR as it is handed over, before any optimization.
+pub fn text(func: &Function<Thread>, table: &RuntimeTable) -> Result<String, Error> {
+    let mut context = Context::new();
+    writer::write(Target::host()?, func, table, &mut context.func, &mut Default::default())?;
+    Ok(context.func.display().to_string())
+}
+
+fn write_for(
+    target: &Target,
+    func: &Function<Thread>,
+    table: &RuntimeTable,
+) -> Result<Machine, Error> {
+    let mut context = Context::new();
+    let frame_bytes =
+        writer::write(target, func, table, &mut context.func, &mut FunctionBuilderContext::new())?;
+    let compiled = context
+        .compile(&*target.isa, &mut ControlPlane::default())
+        .map_err(|e| fault(&func.name, format!("Cranelift refused it: {:?}", e.inner)))?;
+    let code = code::Code::new(compiled).map_err(|why| fault(&func.name, why))?;
+    Ok(Machine { code, frame_bytes })
+}
+
+fn fault(name: &str, why: impl std::fmt::Display) -> Error {
+    Box::new(Diagnostic::new(Id::Internal, format!("no machine code for `{name}`: {why}")))
+}

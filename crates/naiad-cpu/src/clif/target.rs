@@ -1,0 +1,68 @@
+//! What is known of the machine that code is written for.
+
+use super::{Error, fault};
+use cranelift_codegen::isa::{self, OwnedTargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use std::sync::OnceLock;
+
+pub struct Target {
+    pub isa: OwnedTargetIsa,
+    /// Whether lanes can be chosen by the sign of a mask's lanes in one instruction.
+    pub blends: bool,
+    /// Whether vectors of floats are rounded to integers in one instruction.
+    pub rounds: bool,
+}
+
+impl Target {
+    /// This machine, with all of its instructions that Cranelift knows.
+    pub fn host() -> Result<&'static Target, Error> {
+        static HOST: OnceLock<Result<Target, Error>> = OnceLock::new();
+        let host = HOST.get_or_init(|| Target::new(cranelift_native::builder()));
+        host.as_ref().map_err(Clone::clone)
+    }
+
+    /// This machine as if it had only what every one of its kind has.
+    #[cfg(test)]
+    pub fn baseline() -> Result<Target, Error> {
+        Target::new(cranelift_native::builder_with_options(false))
+    }
+
+    fn new(builder: Result<isa::Builder, &'static str>) -> Result<Target, Error> {
+        let wrong = |why: &dyn std::fmt::Display| fault("this machine", why);
+        let mut flags = settings::builder();
+        for (name, value) in [
+            ("opt_level", "speed"),
+            ("regalloc_algorithm", "backtracking"),
+            ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+            ("enable_alias_analysis", "true"),
+            ("enable_probestack", "false"),
+            ("is_pic", "false"),
+        ] {
+            flags.set(name, value).map_err(|e| wrong(&e))?;
+        }
+        let builder = builder.map_err(|e| wrong(&e))?;
+        let isa = builder.finish(settings::Flags::new(flags)).map_err(|e| wrong(&e))?;
+        let has = |name: &str| {
+            isa.isa_flags().iter().any(|f| f.name == name && f.as_bool() == Some(true))
+        };
+        let x64 = isa.name() == "x64";
+        let (blends, rounds) = (x64 && has("has_sse41"), !x64 || has("has_sse41"));
+        Ok(Target { isa, blends, rounds })
+    }
+}
+
+/// Marks the upper halves of the wide vector registers as unused.
+///
+/// Cranelift moves and spills with instructions that keep those halves. While they hold something, as
+/// after code that was compiled for wide vectors, each such instruction waits for the one before it,
+/// and loops run 50 to 250 times slower.
+#[inline]
+pub fn clear_upper_halves() {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::is_x86_feature_detected!("avx") {
+            // SAFETY: the machine has the instruction.
+            unsafe { std::arch::x86_64::_mm256_zeroupper() };
+        }
+    }
+}
