@@ -31,6 +31,17 @@ fn outcome(func: &Function<Tile>, input: &mut [u8], out: &mut [u64]) -> Result<(
 
 const PROGRAMS: usize = 3;
 
+type Pass = fn(&mut Function<Tile>);
+
+/// Each kernel goes through the pipeline, and one in turn of the passes alone.
+const ALONE: &[(&str, Pass)] = &[
+    ("canonicalize", naiad_opt::canonicalize),
+    ("cse", naiad_opt::cse),
+    ("split_carried", |func| _ = naiad_opt::split_carried(func)),
+    ("licm", naiad_opt::licm),
+    ("dce", naiad_opt::dce),
+];
+
 #[test]
 fn random_kernels() {
     let mut input = vec![0u8; INPUT];
@@ -42,27 +53,34 @@ fn random_kernels() {
     for seed in 0..rounds {
         let (text, stored, bytes) = generate(seed);
         let before = kernel(&text);
-        let mut after = before.clone();
-        naiad_opt::optimize(&mut after);
-        // Aligned for every type, and in one place for both runs: a wild access may hit it.
+        // Aligned for every type, and in one place for all runs: a wild access may hit it.
         let mut out = vec![0u64; bytes * PROGRAMS / 8 + 1];
         let was = outcome(&before, &mut input, &mut out);
         let out_before: Vec<u8> = out.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let is = outcome(&after, &mut input, &mut out);
-        let out_after: Vec<u8> = out.iter().flat_map(|x| x.to_le_bytes()).collect();
-        assert_eq!(was, is, "seed {seed}\n{text}\n{after}");
         if was.is_err() {
             failed += 1;
-            continue;
+        } else {
+            completed += 1;
         }
-        completed += 1;
-        for p in 0..PROGRAMS {
-            for (i, &(elem, at, n)) in stored.iter().enumerate() {
-                let from = p * bytes + at;
-                let x = images(&out_before[from..], elem, n);
-                let y = images(&out_after[from..], elem, n);
-                let place = format!("seed {seed}, program {p}, value {i} of {elem}");
-                assert_eq!(x, y, "{place}\n{text}\n{after}");
+        let alone = ALONE[seed as usize % ALONE.len()];
+        for (name, pass) in [("optimize", naiad_opt::optimize as Pass), alone] {
+            let mut after = before.clone();
+            pass(&mut after);
+            let place = format!("seed {seed} after {name}");
+            naiad_ir::verify(&after).unwrap_or_else(|d| panic!("{place}: {}\n{text}", d.message));
+            let is = outcome(&after, &mut input, &mut out);
+            let out_after: Vec<u8> = out.iter().flat_map(|x| x.to_le_bytes()).collect();
+            assert_eq!(was, is, "{place}\n{text}\n{after}");
+            if was.is_err() {
+                continue;
+            }
+            for p in 0..PROGRAMS {
+                for (i, &(elem, at, n)) in stored.iter().enumerate() {
+                    let from = p * bytes + at;
+                    let x = images(&out_before[from..], elem, n);
+                    let y = images(&out_after[from..], elem, n);
+                    assert_eq!(x, y, "{place}, program {p}, value {i} of {elem}\n{text}\n{after}");
+                }
             }
         }
     }

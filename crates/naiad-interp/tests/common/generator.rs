@@ -1,8 +1,12 @@
 //! Random kernels for tests that compare two ways to run one.
 //!
-//! A kernel is a line of ops on values made so far, which at its end stores them all. The generator
-//! is seeded, so that a failure can name a seed and print its kernel. Each value is stored at an
-//! offset of its own in the program's part of the output, so that what differs can be told.
+//! A kernel is a line of ops on values made so far, which at its end stores them all; a few of the ops
+//! are loops and branches with lines of their own. The generator is seeded, so that a failure can name
+//! a seed and print its kernel. Each value is stored at an offset of its own in the program's part of
+//! the output, so that what differs can be told.
+
+#[path = "nested.rs"]
+mod nested;
 
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn, cast_bits};
@@ -37,6 +41,8 @@ struct Generator {
     text: String,
     values: Vec<Val>,
     count: usize,
+    /// Regions around the place where ops are made.
+    depth: usize,
 }
 
 const TYPES: &[Scalar] = &[
@@ -155,7 +161,7 @@ impl Generator {
         let v = self.any();
         let Val { name, elem, dims } = v.clone();
         let rank = dims.len();
-        match self.random.below(30) {
+        match self.random.below(33) {
             0 => {
                 let n = self.random.pick(&[1, 2, 8, 16, 64]);
                 let start = self.random.pick(&[0, 0, 3, 100]);
@@ -345,6 +351,8 @@ impl Generator {
                 self.line(&format!("histogram {name}{mask} bins={bins}"), Scalar::I32, &[bins]);
             }
             28 => self.map(&v),
+            30 | 31 => self.control(),
+            32 => self.shift_in_place(),
             29 if elem.is_int() && elem.size() <= 4 => {
                 let pack = if numel(&dims) >= 4 { 4 / elem.size() } else { 1 };
                 let w = self.typed(elem, &dims);
@@ -539,6 +547,7 @@ pub fn generate(seed: u64) -> (String, Vec<(Scalar, usize, usize)>, usize) {
         text: String::new(),
         values: Vec::new(),
         count: 0,
+        depth: 0,
     };
     g.line("program_id axis=0", Scalar::I32, &[]);
     g.line("arange start=0 end=16", Scalar::I32, &[16]);
@@ -550,15 +559,15 @@ pub fn generate(seed: u64) -> (String, Vec<(Scalar, usize, usize)>, usize) {
     let body = g.text.clone();
     g.text.clear();
     let values = g.values.clone();
-    let mut stored = Vec::new();
-    let mut at = 0;
+    let mut stored = vec![(Scalar::I32, 0, nested::SCRATCH / 4)];
+    let mut at = nested::SCRATCH;
     for v in &values {
         g.store(v, at);
         stored.push((v.elem, at, numel(&v.dims)));
         at += (numel(&v.dims) * v.elem.size()).next_multiple_of(8);
     }
     let text = format!(
-        "tile @random(%in in: *i8, %out out: *i8, %n n: i32) {{\n  %one = const value={at}:i32 : i32\n  %pid = program_id axis=0 : i32\n  %base = binary.mul %one, %pid : i32\n{body}{}  return\n}}",
+        "tile @random(%in in: *i8, %out out: *i8, %n n: i32) {{\n  %one = const value={at}:i32 : i32\n  %pid = program_id axis=0 : i32\n  %base = binary.mul %one, %pid : i32\n  %few = unary.popc %n : i32\n{body}{}  return\n}}",
         g.text
     );
     (text, stored, at)
