@@ -34,7 +34,7 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (
         "bias_add",
         "bias_add_wide_kernel",
-        "x_ptr: *fp16, bias_ptr: *fp16, out_ptr: *fp16, n_cols: i32, x_row_stride: i32, x_col_stride: i32, bias_stride: i32, out_row_stride: i32, out_col_stride: i32, BLOCK_ROWS=16, BLOCK_COLS=8",
+        "x_ptr: *fp16, bias_ptr: *fp16, out_ptr: *fp16, n_cols: i32, x_row_stride: i32, x_col_stride: i32, bias_stride: i32, out_row_stride: i32, out_col_stride: i32, BLOCK=16",
         "n_cols=29, x_row_stride=1, x_col_stride=2, bias_stride=1, out_row_stride=32, out_col_stride=1",
     ),
     (
