@@ -3,4 +3,16 @@
 pub mod clif;
 pub mod dist;
 pub mod facts;
+pub mod launch;
 pub mod runtime;
+
+pub use facts::Facts;
+pub use launch::{Arg, Code, CompileError, Fault, Host, Options, Outcome};
+
+use naiad_ir::Function;
+use naiad_ir::tile::Tile;
+
+/// Which arguments a kernel may write through.
+pub fn written(func: &Function<Tile>) -> Vec<bool> {
+    dist::plan::written(func)
+}

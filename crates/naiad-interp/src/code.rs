@@ -103,6 +103,11 @@ impl Code {
         code
     }
 
+    /// The kernel that this is the code of.
+    pub fn func(&self) -> &Function<TileIr> {
+        &self.func
+    }
+
     pub(crate) fn register(&self, value: Value) -> usize {
         self.register[value.index()] as usize
     }

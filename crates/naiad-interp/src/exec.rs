@@ -39,7 +39,7 @@ pub struct Shared<'a> {
     pub print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,
     pub clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
     /// How often the clock was read.
-    pub clock_reads: AtomicU64,
+    pub clock_reads: &'a AtomicU64,
     /// Whether programs from this number on are to stop, or all.
     pub stopped: &'a (dyn Fn(u64) -> bool + Sync),
 }
@@ -136,6 +136,16 @@ pub struct Exec<'a, P: Policy> {
     /// Where ops put what they give; empty between them.
     results: Results,
     policy: std::marker::PhantomData<P>,
+}
+
+impl<P: Policy> Program<P> {
+    pub fn register(&self, register: usize) -> &Tile {
+        &self.regs[register].reg.tile
+    }
+
+    pub fn set_register(&mut self, register: usize, tile: Tile) {
+        self.regs[register].reg = Reg::from(tile);
+    }
 }
 
 impl<P: Policy> Default for Program<P> {
@@ -434,7 +444,7 @@ impl<'a, P: Policy> Exec<'a, P> {
     }
 
     /// An op that has an effect: on memory, on the user's screen, or on whether the launch goes on.
-    fn effect(&mut self, p: &mut Program<P>, inst: Inst, op: &TileOp) -> Result<(), Fault> {
+    pub fn effect(&mut self, p: &mut Program<P>, inst: Inst, op: &TileOp) -> Result<(), Fault> {
         let shared = self.shared;
         let code = shared.code;
         let func = &*code.func;

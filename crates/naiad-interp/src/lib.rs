@@ -12,6 +12,7 @@
 //!           dot       matrix products                            dot.rs
 //!         access      loads and stores; atomics                  access.rs, atomics.rs
 //!           memory    which addresses may be touched             memory.rs
+//!   oracle            its words and doings for other executors   oracle.rs
 //! ```
 //!
 //! A tile is kept in one of four forms, see [`tile`]: index arithmetic and masks stay formulas and
@@ -40,6 +41,7 @@ mod loops;
 mod mapping;
 mod memory;
 mod ops;
+mod oracle;
 mod policy;
 mod region;
 mod schedule;
@@ -53,6 +55,7 @@ mod tile;
 pub use args::{Arg, LaunchOptions, PolicyKind, TensorArg, View};
 pub use code::Code;
 pub use debug::{Operand, Printed};
+pub use oracle::Oracle;
 
 use crate::exec::Shared;
 use crate::memory::Origin;
@@ -94,6 +97,7 @@ pub unsafe fn launch(
     let workers = (threads as u64).min(total) as usize;
     let memory = memory::Memory::new(&code.func.param_names, args);
     let findings = fault::Findings::default();
+    let clock_reads = AtomicU64::new(0);
     let board = schedule::Board::new(total, workers, options.interrupt);
     let shared = Shared {
         code,
@@ -104,7 +108,7 @@ pub unsafe fn launch(
         naive: options.naive,
         print: options.print,
         clock: options.clock,
-        clock_reads: AtomicU64::new(0),
+        clock_reads: &clock_reads,
         stopped: &|number| board.stopped(number),
     };
     match options.policy {

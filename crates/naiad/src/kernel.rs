@@ -1,5 +1,6 @@
 //! A kernel with its compiled variants.
 
+use crate::executor::{self, Executor};
 use crate::recorder::{LiveHost, Recorder};
 use crate::signature::{Signature, Slot};
 use crate::specialize::{Specialization, encode_spec};
@@ -276,10 +277,11 @@ impl Launch {
         if grid.is_empty() {
             return Ok(Report::default());
         }
-        let Made { compiled, code, .. } = &*self.made;
+        let Made { compiled, code, machine, .. } = &*self.made;
+        let executor = Executor::from_env();
         guard(format_args!("running `{}`", compiled.func.name), || {
             // SAFETY: as promised to this function.
-            Ok(unsafe { naiad_interp::launch(code, grid.counts(), &self.args, options) }?)
+            unsafe { executor::run(machine, code, grid.counts(), &self.args, executor, options) }
         })
     }
 }

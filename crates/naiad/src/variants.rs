@@ -29,6 +29,8 @@ pub(crate) struct Made {
     pub compiled: Arc<Compiled>,
     /// The same, ready for the reference executor.
     pub code: Code,
+    /// The same as machine code.
+    pub machine: crate::executor::Compiled,
     pub answers: Answers,
     /// Where the kernel asked for it.
     num_warps: Option<u32>,
@@ -41,6 +43,7 @@ impl Made {
         Made {
             num_warps: compiled.asked_num_warps.then_some(num_warps),
             code: Code::new(compiled.func.clone()),
+            machine: crate::executor::Compiled::default(),
             compiled: Arc::new(compiled),
             answers,
             news: AtomicBool::new(true),

@@ -257,7 +257,9 @@ impl Dist<'_> {
     }
 
     fn access_site(&mut self, access: &Access) -> Site {
-        self.site(SiteInfo::Access { inst: access.inst, elem: access.elem, write: access.write })
+        let arg = self.plan.origin(access.ptr).arg();
+        let Access { inst, elem, write, .. } = *access;
+        self.site(SiteInfo::Access { inst, elem, write, arg })
     }
 
     /// The number of the lane in its own tile, for a report.

@@ -161,7 +161,7 @@ impl Dist<'_> {
             self.b.run(ThreadOp::Guard { cond, site, values });
         }
         let l = self.b.begin_for(wide, values);
-        self.stop_if_asked();
+        self.poll();
         let params = self.f.block_params(body).to_vec();
         let iv = match ty.scalar() {
             Some(s) => self.b.cast(l.iv, s, Rounding::Nearest),
@@ -206,7 +206,7 @@ impl Dist<'_> {
         let carried: Vec<Value> =
             types.iter().map(|&ty| self.b.func.add_block_param(test, ty)).collect();
         let outer = self.b.enter(test);
-        self.stop_if_asked();
+        self.poll();
         self.receive(&self.f.block_params(before).to_vec(), &slots, &carried);
         self.block(before)?;
         self.at_end(before);

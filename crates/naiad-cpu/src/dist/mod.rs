@@ -33,7 +33,7 @@ mod fold;
 mod group;
 mod lanes;
 mod nest;
-mod plan;
+pub(crate) mod plan;
 mod walk;
 mod whole;
 
@@ -79,15 +79,15 @@ pub enum Param {
     Stop,
 }
 
-/// What a guard is about.
+/// What a guard is about. `arg` is the argument that the pointer was made from, where it is known.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SiteInfo {
     /// The launch is to stop.
     Stopped,
     /// An access to memory.
-    Access { inst: Inst, elem: Scalar, write: bool },
+    Access { inst: Inst, elem: Scalar, write: bool, arg: Option<usize> },
     /// An atomic access at an address that is not aligned.
-    Misaligned { inst: Inst, elem: Scalar },
+    Misaligned { inst: Inst, arg: Option<usize> },
     /// A loop whose step is 0.
     ZeroStep { inst: Inst },
     /// What an op leaves to the host, and the shapes and types of its operands and results.

@@ -183,6 +183,13 @@ impl Plan {
 }
 
 impl Origin {
+    pub fn arg(self) -> Option<usize> {
+        match self {
+            Origin::Arg(i) => Some(i),
+            Origin::Any | Origin::Unknown => None,
+        }
+    }
+
     fn join(self, other: Origin) -> Origin {
         match (self, other) {
             (Origin::Any, o) | (o, Origin::Any) => o,
@@ -299,4 +306,39 @@ pub(super) fn weight(f: &Function<Tile>, inst: Inst) -> u32 {
         op if op.effects() == Effects::Pure && op.is_lanewise() => 1,
         _ => 0,
     }
+}
+
+/// Which arguments a kernel may write through: those that a store's pointer may be made from, or all if
+/// that cannot be known.
+pub(crate) fn written(f: &Function<Tile>) -> Vec<bool> {
+    let plan = Plan::new(f);
+    let mut written = vec![false; f.params().len()];
+    f.walk(&mut |inst| match f.op(inst) {
+        TileOp::Store { ptr, .. }
+        | TileOp::AtomicRmw { ptr, .. }
+        | TileOp::AtomicCas { ptr, .. }
+        | TileOp::AtomicStore { ptr, .. } => match plan.origin(*ptr) {
+            Origin::Arg(i) => written[i] = true,
+            Origin::Any | Origin::Unknown => written.fill(true),
+        },
+        _ => {}
+    });
+    written
+}
+
+/// About how many vectors one program computes; none if it loops.
+pub(crate) fn work(f: &Function<Tile>) -> Option<u64> {
+    let mut work = Some(0u64);
+    f.walk(&mut |inst| {
+        let looping = matches!(f.op(inst), TileOp::For { .. } | TileOp::While { .. });
+        let lanes =
+            f.results(inst).iter().map(|&r| f.ty(r).shape.numel() as u64).max().unwrap_or(1);
+        let weight = u64::from(weight(f, inst).max(1));
+        let whole = match class(f, inst) {
+            Class::Whole if lanes > 1 => 64,
+            _ => 1,
+        };
+        work = work.filter(|_| !looping).map(|w| w + (lanes * weight * whole).div_ceil(8));
+    });
+    work
 }

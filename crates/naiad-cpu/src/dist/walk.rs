@@ -5,7 +5,7 @@ use super::lanes::{Map, Nest};
 use super::plan::{self, Class};
 use super::{Dist, Param, Place, Result};
 use naiad_ir::scalar::Predicate;
-use naiad_ir::thread::ThreadOp;
+use naiad_ir::thread::{RuntimeFn, ThreadOp};
 use naiad_ir::tile::{Constant, TileOp};
 use naiad_ir::{Block, Inst, OpInfo, Scalar, Shape, Value};
 use rustc_hash::FxHashMap;
@@ -52,8 +52,17 @@ impl Dist<'_> {
         next
     }
 
-    /// Ends the run if the launch is to stop. Stands in every loop that may be long.
-    pub(super) fn stop_if_asked(&mut self) {
+    /// Ends the run if the launch is to stop, in a loop that may be long.
+    pub(super) fn poll(&mut self) {
+        let context = self.param(Param::Context);
+        let cond = self.b.call(RuntimeFn::Poll, vec![context])[0];
+        let values = vec![self.number];
+        let site = self.site(super::SiteInfo::Stopped);
+        self.b.run(ThreadOp::Guard { cond, site, values });
+    }
+
+    /// Ends the run if another program's has ended with a fault.
+    fn stop_if_asked(&mut self) {
         let flag = self.param(Param::Stop);
         let asked = self.b.load(flag, 0, naiad_ir::thread::Vector::scalar(Scalar::U8));
         let zero = self.b.constant(Constant::int(Scalar::U8, 0), 1);

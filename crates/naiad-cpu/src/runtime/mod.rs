@@ -1,3 +1,5 @@
 //! What compiled code calls: library kernels on whole buffers, and the threads that it runs on.
 
 pub mod pool;
+mod simple;
+pub mod table;

@@ -1,0 +1,368 @@
+//! Compiled kernels, and launches of them.
+//!
+//! ```text
+//!   arguments -> slots ------+
+//!   programs, in chunks ---->+--> machine code --> ended | a guard failed: which one, and where
+//!     over the pool's threads      |
+//!                                  +--> calls of the runtime: the context
+//! ```
+
+use crate::clif::{self, Machine};
+use crate::dist::{Distributed, Param, SiteInfo, Unsupported, distribute, plan};
+use crate::facts::Facts;
+use crate::runtime::{pool, table};
+use naiad_diag::Diagnostic;
+use naiad_ir::tile::Tile;
+use naiad_ir::{Function, Inst};
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A kernel as machine code, for arguments of which the facts hold.
+pub struct Code {
+    machine: Machine,
+    params: Vec<Param>,
+    sites: Vec<SiteInfo>,
+    /// About how many vectors a program computes; none if it loops.
+    work: Option<u64>,
+}
+
+/// Vectors that are computed in some ten microseconds.
+const SHORT: u64 = 20_000;
+
+/// Vectors that are computed between two looks at whether to stop: some milliseconds.
+const SLICE: u64 = 1 << 22;
+
+/// Why there is no code.
+#[derive(Debug)]
+pub enum CompileError {
+    /// The kernel has something that is not compiled yet.
+    Unsupported(Unsupported),
+    /// A fault of ours.
+    Internal(Box<Diagnostic>),
+}
+
+/// An argument.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// Bits of the parameter's type, zero-extended.
+    Scalar(u64),
+    /// Memory: the address that the kernel gets, the addresses that it may touch, and whether it may
+    /// write them.
+    Tensor { address: usize, storage: Range<usize>, writable: bool },
+}
+
+/// What compiled code leaves to whoever launches it.
+pub trait Host: Sync {
+    /// Does what an op does: buffers of its operands, then of its results, in row-major order, an `i1`
+    /// as a byte. False ends the launch; the host knows why.
+    ///
+    /// # Safety
+    ///
+    /// The buffers have the sizes that the site's types say.
+    unsafe fn run(&self, inst: Inst, program: u64, worker: usize, buffers: &[*mut u8]) -> bool;
+}
+
+/// How a launch ended.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Outcome {
+    Ended,
+    /// It was asked to stop, or its host did.
+    Stopped,
+    Fault(Fault),
+}
+
+/// What a kernel did wrong, in the first of its programs that did.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fault {
+    pub site: SiteInfo,
+    pub program: u64,
+    /// In row-major order.
+    pub lane: u64,
+    pub address: u64,
+}
+
+/// What calls of the runtime know of the launch.
+pub struct Context<'a> {
+    sites: &'a [SiteInfo],
+    args: &'a [Arg],
+    host: &'a dyn Host,
+    worker: usize,
+    stop: &'a AtomicU8,
+    interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+}
+
+/// How a launch runs.
+#[derive(Copy, Clone, Default)]
+pub struct Options<'a> {
+    /// Threads over which programs are spread; 0 means as many as there are cores.
+    pub threads: usize,
+    /// Asked again and again whether to stop the launch.
+    pub interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+}
+
+impl Code {
+    /// Compiles a verified kernel.
+    pub fn new(func: &Function<Tile>, facts: &Facts) -> Result<Code, CompileError> {
+        let Distributed { func: loops, params, sites } =
+            distribute(func, facts).map_err(CompileError::Unsupported)?;
+        if cfg!(debug_assertions) {
+            naiad_ir::verify(&loops).map_err(CompileError::Internal)?;
+        }
+        let machine = clif::write(&loops, table::table()).map_err(CompileError::Internal)?;
+        Ok(Code { machine, params, sites, work: plan::work(func) })
+    }
+
+    /// Bytes of machine code.
+    pub fn code_bytes(&self) -> usize {
+        self.machine.code_bytes()
+    }
+
+    /// Whether a launch of so many programs surely takes less than some ten microseconds.
+    pub fn is_short(&self, programs: u64) -> bool {
+        self.work.is_some_and(|w| w.saturating_mul(programs) < SHORT)
+    }
+
+    /// Runs the programs of a grid.
+    ///
+    /// # Safety
+    ///
+    /// The facts hold of the arguments. Their storage is valid for reads, and for writes where they may
+    /// be written, until this returns.
+    pub unsafe fn launch(
+        &self,
+        grid: [u32; 3],
+        args: &[Arg],
+        host: &dyn Host,
+        options: &Options<'_>,
+    ) -> Outcome {
+        let total = grid.iter().fold(1u64, |n, &g| n.saturating_mul(u64::from(g)));
+        if total == 0 {
+            return Outcome::Ended;
+        }
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let stop = AtomicU8::new(0);
+        let interrupt = options.interrupt;
+        let fault = Mutex::new(None);
+        let run = Run { code: self, grid, args, host, stop: &stop, interrupt, fault };
+        // Between slices somebody looks whether the launch is to stop.
+        let slice = self.work.map_or(64, |w| (SLICE / w.max(1)).clamp(16, SLICE));
+        let job = |programs: Range<u64>, worker: usize| {
+            let mut at = programs.start;
+            while at < programs.end {
+                let end = programs.end.min(at.saturating_add(slice));
+                // SAFETY: as promised to this function.
+                if run.asked_to_stop() || !unsafe { run.programs(at..end, worker) } {
+                    return false;
+                }
+                at = end;
+            }
+            true
+        };
+        let ended = if threads == 1 || total == 1 || self.is_short(total) {
+            job(0..total, 0)
+        } else {
+            pool::run(threads, total, 1, &job)
+        };
+        let fault = run.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match fault {
+            Some(fault) => Outcome::Fault(fault),
+            None if ended => Outcome::Ended,
+            None => Outcome::Stopped,
+        }
+    }
+}
+
+/// One launch.
+struct Run<'a> {
+    code: &'a Code,
+    grid: [u32; 3],
+    args: &'a [Arg],
+    host: &'a dyn Host,
+    stop: &'a AtomicU8,
+    interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+    fault: Mutex<Option<Fault>>,
+}
+
+fn asked_to_stop(stop: &AtomicU8, interrupt: Option<&(dyn Fn() -> bool + Sync)>) -> bool {
+    if interrupt.is_some_and(|asks| asks()) {
+        stop.store(1, Ordering::Relaxed);
+    }
+    stop.load(Ordering::Relaxed) != 0
+}
+
+impl Run<'_> {
+    fn asked_to_stop(&self) -> bool {
+        asked_to_stop(self.stop, self.interrupt)
+    }
+
+    /// Runs some programs, in their order; whether the launch goes on.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Code::launch`].
+    unsafe fn programs(&self, programs: Range<u64>, worker: usize) -> bool {
+        let context = Context {
+            sites: &self.code.sites,
+            args: self.args,
+            host: self.host,
+            worker,
+            stop: self.stop,
+            interrupt: self.interrupt,
+        };
+        let slots = self.slots(&programs, &context);
+        let mut report = clif::Report::default();
+        let ended = with_frame(self.code.machine.frame_bytes(), |frame| {
+            // SAFETY: slots are made after the code's own parameters, and the frame has its size; the
+            // memory of arguments is the caller's promise, and nothing else is touched.
+            unsafe { self.code.machine.run(slots.as_ptr(), frame, &mut report) }
+        });
+        if ended {
+            return true;
+        }
+        self.stop.store(1, Ordering::Relaxed);
+        let site = self.code.sites.get(report.site as usize);
+        if let Some(site) = site.filter(|s| !matches!(s, SiteInfo::Stopped | SiteInfo::Host { .. }))
+        {
+            let [program, lane, address, _] = report.values.map(|v| v as u64);
+            let fault = Fault { site: site.clone(), program, lane, address };
+            let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.as_ref().is_none_or(|f| f.program > program) {
+                *first = Some(fault);
+            }
+        }
+        false
+    }
+
+    fn slots(&self, programs: &Range<u64>, context: &Context<'_>) -> Vec<u64> {
+        let [x, y, _] = self.grid.map(u64::from);
+        let first = programs.start;
+        let coordinates = [first % x, first / x % y, first / x / y];
+        // No memory lies there, so that every address is outside.
+        let nowhere = u64::MAX;
+        let storage = |i: usize, write: bool| match &self.args[i] {
+            Arg::Tensor { storage, writable, .. }
+                if storage.start != 0 && !storage.is_empty() && (*writable || !write) =>
+            {
+                (storage.start as u64, storage.end as u64)
+            }
+            _ => (nowhere, nowhere),
+        };
+        let slot = |&p: &Param| match p {
+            Param::Arg(i) => match &self.args[i] {
+                Arg::Scalar(bits) => *bits,
+                Arg::Tensor { address, .. } => *address as u64,
+            },
+            Param::ReadFrom(i) => storage(i, false).0,
+            Param::ReadTo(i) => storage(i, false).1,
+            Param::WriteFrom(i) => storage(i, true).0,
+            Param::WriteTo(i) => storage(i, true).1,
+            Param::Grid(d) => u64::from(self.grid[d]),
+            Param::First(d) => coordinates[d],
+            Param::Number => first,
+            Param::Count => programs.end - programs.start,
+            Param::Context => (&raw const *context).addr() as u64,
+            Param::Stop => self.stop.as_ptr().addr() as u64,
+        };
+        self.code.params.iter().map(slot).collect()
+    }
+}
+
+impl Context<'_> {
+    /// Whether an access of this site may touch the element at the address, whatever it was made from.
+    pub(crate) fn may_access(&self, site: u32, address: usize) -> bool {
+        let Some(SiteInfo::Access { elem, write, .. }) = self.sites.get(site as usize) else {
+            return false;
+        };
+        let Some(end) = address.checked_add(elem.size()) else { return false };
+        self.args.iter().any(|arg| match arg {
+            Arg::Tensor { storage, writable, .. } => {
+                storage.start != 0
+                    && address >= storage.start
+                    && end <= storage.end
+                    && (*writable || !*write)
+            }
+            Arg::Scalar(_) => false,
+        })
+    }
+
+    /// # Safety
+    ///
+    /// `table` holds an address for each buffer of the site.
+    pub(crate) unsafe fn host(&self, site: u32, program: u64, table: *const *mut u8) -> bool {
+        let Some(SiteInfo::Host { inst, buffers }) = self.sites.get(site as usize) else {
+            return false;
+        };
+        // SAFETY: the caller's promise.
+        let buffers = unsafe { std::slice::from_raw_parts(table, buffers.len()) };
+        // SAFETY: compiled code gives buffers of the sizes of the site's types.
+        unsafe { self.host.run(*inst, program, self.worker, buffers) }
+    }
+
+    pub(crate) fn asked_to_stop(&self) -> bool {
+        asked_to_stop(self.stop, self.interrupt)
+    }
+}
+
+/// Frames up to this size are kept for the thread's next launch.
+const KEPT: usize = 4 << 20;
+
+/// Scratch memory of this thread for one run.
+fn with_frame<T>(bytes: usize, run: impl FnOnce(*mut u8) -> T) -> T {
+    thread_local! {
+        static FRAME: Cell<Frame> = const { Cell::new(Frame::EMPTY) };
+    }
+    let mut frame = FRAME.take();
+    if frame.bytes < bytes {
+        frame = Frame::new(bytes);
+    }
+    let out = run(frame.start);
+    if frame.bytes <= KEPT {
+        FRAME.set(frame);
+    }
+    out
+}
+
+struct Frame {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Frame {
+    const EMPTY: Frame = Frame { start: std::ptr::null_mut(), bytes: 0 };
+
+    fn layout(bytes: usize) -> std::alloc::Layout {
+        // Sizes of scratch memory are sums of tile sizes, far below the limit.
+        std::alloc::Layout::from_size_align(bytes, 64).unwrap_or(std::alloc::Layout::new::<u64>())
+    }
+
+    fn new(bytes: usize) -> Frame {
+        let layout = Frame::layout(bytes);
+        // SAFETY: the size is not 0: a frame is made only where more is wanted than there is.
+        let start = unsafe { std::alloc::alloc(layout) };
+        if start.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        Frame { start, bytes }
+    }
+}
+
+impl Default for Frame {
+    fn default() -> Frame {
+        Frame::EMPTY
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            // SAFETY: made by `new` with this layout.
+            unsafe { std::alloc::dealloc(self.start, Frame::layout(self.bytes)) };
+        }
+    }
+}

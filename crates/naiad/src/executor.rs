@@ -1,0 +1,213 @@
+//! Which executor runs a launch, and how its findings become messages.
+//!
+//! Machine code (`naiad-cpu`) runs what it can; the reference executor (`naiad-interp`) runs the rest, and
+//! every launch that is checked. What machine code finds wrong is told in the reference executor's words.
+
+use crate::Result;
+use naiad_cpu::dist::SiteInfo;
+use naiad_cpu::{CompileError, Facts, Outcome};
+use naiad_diag::{Diagnostic, Id};
+use naiad_interp::{Arg, LaunchOptions, Oracle, PolicyKind, Report};
+use naiad_ir::tile::Tile;
+use naiad_ir::{Function, Inst};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What runs kernels on a CPU.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Executor {
+    /// Machine code where it can, else the reference executor.
+    #[default]
+    Auto,
+    /// Machine code; a kernel that it cannot run is an error.
+    Machine,
+    /// The reference executor.
+    Reference,
+}
+
+impl Executor {
+    /// By the name that options and the environment have for it.
+    pub fn from_name(name: &str) -> Option<Executor> {
+        match name {
+            "auto" => Some(Executor::Auto),
+            "cpu" => Some(Executor::Machine),
+            "interp" => Some(Executor::Reference),
+            _ => None,
+        }
+    }
+
+    /// What `NAIAD_EXECUTOR` asks for, read once.
+    pub fn from_env() -> Executor {
+        static ASKED: OnceLock<Executor> = OnceLock::new();
+        *ASKED.get_or_init(|| {
+            let name = std::env::var("NAIAD_EXECUTOR").unwrap_or_default();
+            Executor::from_name(&name).unwrap_or_default()
+        })
+    }
+}
+
+/// Machine code of one variant, for each set of facts that it was launched with.
+#[derive(Default)]
+pub(crate) struct Compiled {
+    written: OnceLock<Vec<bool>>,
+    known: Mutex<Vec<(Facts, Code)>>,
+}
+
+type Code = std::result::Result<Arc<Machine>, Arc<CompileError>>;
+
+/// A kernel's machine code, with the IR that it was made from.
+struct Machine {
+    code: naiad_cpu::Code,
+    func: Arc<Function<Tile>>,
+    /// The same for the reference executor, which tells what went wrong.
+    reference: OnceLock<naiad_interp::Code>,
+}
+
+impl Compiled {
+    fn get(&self, code: &naiad_interp::Code, args: &[naiad_cpu::Arg]) -> Code {
+        let written = self.written.get_or_init(|| naiad_cpu::written(code.func()));
+        let facts = Facts::of(args, written);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = known.iter().find(|(f, _)| *f == facts) {
+            return found.clone();
+        }
+        let mut func = code.func().clone();
+        naiad_opt::optimize(&mut func);
+        let made = naiad_cpu::Code::new(&func, &facts);
+        let machine =
+            |code| Arc::new(Machine { code, func: Arc::new(func), reference: OnceLock::new() });
+        let made = made.map(machine).map_err(Arc::new);
+        known.push((facts, made.clone()));
+        made
+    }
+}
+
+/// Runs a launch.
+///
+/// # Safety
+///
+/// As for [`naiad_interp::launch`].
+pub(crate) unsafe fn run(
+    machine: &Compiled,
+    code: &naiad_interp::Code,
+    grid: [u32; 3],
+    args: &[Arg],
+    executor: Executor,
+    options: &LaunchOptions<'_>,
+) -> Result<Report> {
+    let plain = options.policy == PolicyKind::Plain && !options.naive;
+    if executor != Executor::Reference && plain {
+        let arguments: Vec<naiad_cpu::Arg> = args.iter().map(argument).collect();
+        match machine.get(code, &arguments) {
+            // SAFETY: as promised to this function; the code was made for these facts.
+            Ok(found) => return unsafe { run_machine(&found, grid, args, &arguments, options) },
+            Err(why) => match &*why {
+                CompileError::Internal(fault) => return Err(fault.clone().into()),
+                CompileError::Unsupported(u) if executor == Executor::Machine => {
+                    let func = code.func();
+                    let message = format!("kernel `{}`: no machine code: {}", func.name, u.what);
+                    let report = Diagnostic::new(Id::Internal, message);
+                    let report = match u.inst {
+                        Some(inst) => report.primary_at(&func.places, func.loc(inst), "here"),
+                        None => report,
+                    };
+                    return Err(Box::new(report).into());
+                }
+                CompileError::Unsupported(_) => {}
+            },
+        }
+    }
+    // SAFETY: as promised to this function.
+    Ok(unsafe { naiad_interp::launch(code, grid, args, options) }?)
+}
+
+fn argument(arg: &Arg) -> naiad_cpu::Arg {
+    match arg {
+        Arg::Scalar(bits) => naiad_cpu::Arg::Scalar(*bits),
+        Arg::Tensor(t) => naiad_cpu::Arg::Tensor {
+            address: t.address,
+            storage: t.storage.clone(),
+            writable: t.writable,
+        },
+    }
+}
+
+/// # Safety
+///
+/// As for [`run`].
+unsafe fn run_machine(
+    machine: &Machine,
+    grid: [u32; 3],
+    args: &[Arg],
+    arguments: &[naiad_cpu::Arg],
+    options: &LaunchOptions<'_>,
+) -> Result<Report> {
+    let reference =
+        || machine.reference.get_or_init(|| naiad_interp::Code::new(machine.func.clone()));
+    let found = &machine.code;
+    let (print, clock) = (options.print, options.clock);
+    let oracle = || Oracle::new(reference(), grid, args, print, clock);
+    let host = Effects { make: &oracle, oracle: OnceLock::new(), fault: Mutex::new(None) };
+    let how = naiad_cpu::Options { threads: options.threads, interrupt: options.interrupt };
+    let mut outcome = Outcome::Stopped;
+    let mut launch = || {
+        // SAFETY: as promised to this function.
+        outcome = unsafe { found.launch(grid, arguments, &host, &how) };
+    };
+    let programs = grid.iter().fold(1u64, |n, &g| n.saturating_mul(u64::from(g)));
+    match options.long {
+        Some(long) if !found.is_short(programs) => long(&mut launch),
+        _ => launch(),
+    }
+    match outcome {
+        Outcome::Ended => Ok(Report::default()),
+        Outcome::Stopped => {
+            let fault = host.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Err(match fault {
+                Some((_, fault)) => fault.into(),
+                None => Diagnostic::new(Id::Interrupted, "the launch was interrupted").into(),
+            })
+        }
+        Outcome::Fault(f) => {
+            let (number, lane) = (f.program, f.lane as usize);
+            let oracle = oracle()?;
+            Err(match f.site {
+                SiteInfo::Access { inst, arg, .. } => {
+                    oracle.access(inst, number, lane, f.address, arg)
+                }
+                SiteInfo::Misaligned { inst, arg } => {
+                    oracle.misaligned(inst, number, lane, f.address, arg)
+                }
+                SiteInfo::ZeroStep { inst } => oracle.zero_step(inst, number),
+                SiteInfo::Stopped | SiteInfo::Host { .. } => {
+                    Box::new(Diagnostic::new(Id::Internal, "a guard failed that cannot fail"))
+                }
+            }
+            .into())
+        }
+    }
+}
+
+/// Ops that machine code leaves to the reference executor.
+struct Effects<'a> {
+    make: &'a (dyn Fn() -> std::result::Result<Oracle<'a>, Box<Diagnostic>> + Sync),
+    /// Made when first asked for: most kernels never ask.
+    oracle: OnceLock<std::result::Result<Oracle<'a>, Box<Diagnostic>>>,
+    /// What the first program that failed was told.
+    fault: Mutex<Option<(u64, Box<Diagnostic>)>>,
+}
+
+impl naiad_cpu::Host for Effects<'_> {
+    unsafe fn run(&self, inst: Inst, program: u64, worker: usize, buffers: &[*mut u8]) -> bool {
+        let done = match self.oracle.get_or_init(self.make) {
+            // SAFETY: the caller's promise.
+            Ok(oracle) => unsafe { oracle.effect(inst, program, worker, buffers) },
+            Err(e) => Err(e.clone()),
+        };
+        let Err(fault) = done else { return true };
+        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(p, _)| *p > program) {
+            *first = Some((program, fault));
+        }
+        false
+    }
+}
