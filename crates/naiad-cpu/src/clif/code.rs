@@ -4,6 +4,8 @@ use cranelift_codegen::binemit::Reloc;
 use cranelift_codegen::ir::{ExternalName, LibCall};
 use cranelift_codegen::{CompiledCode, FinalizedRelocTarget};
 use memmap2::{Mmap, MmapMut};
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::__m128i;
 
 /// The bytes of one function, in pages of their own that may be executed and not written.
 pub struct Code {
@@ -43,6 +45,10 @@ impl Code {
 
 /// What Cranelift calls on a machine that has no instruction for it.
 fn library(f: LibCall) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if f == LibCall::X86Pshufb {
+        return Some(shuffle_bytes as *const () as usize);
+    }
     macro_rules! functions {
         ($( $Call:ident = $name:ident ($($x:ident: $t:ty),*) -> $out:ty $body:block )*) => {
             match f {
@@ -65,5 +71,17 @@ fn library(f: LibCall) -> Option<usize> {
         NearestF64 = nearest_f64(x: f64) -> f64 { x.round_ties_even() }
         FmaF32 = fma_f32(x: f32, y: f32, z: f32) -> f32 { x.mul_add(y, z) }
         FmaF64 = fma_f64(x: f64, y: f64, z: f64) -> f64 { x.mul_add(y, z) }
+    }
+}
+
+/// The bytes of `src` at these places; 0 where the highest bit of the place is set.
+#[cfg(target_arch = "x86_64")]
+extern "C" fn shuffle_bytes(src: __m128i, places: __m128i) -> __m128i {
+    // SAFETY: all three are 16 bytes, any of which may hold anything.
+    unsafe {
+        let src = std::mem::transmute::<__m128i, [u8; 16]>(src);
+        let places = std::mem::transmute::<__m128i, [u8; 16]>(places);
+        let byte = |at: u8| if at < 128 { src[usize::from(at % 16)] } else { 0 };
+        std::mem::transmute::<[u8; 16], __m128i>(places.map(byte))
     }
 }

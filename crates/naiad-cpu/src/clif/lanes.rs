@@ -204,7 +204,7 @@ impl Emit<'_> {
         let parts = lanes
             .chunks(lanes_in_part(lane) as usize)
             .map(|lanes| {
-                let mut part = self.b.ins().scalar_to_vector(vector_type(lane), lanes[0]);
+                let mut part = self.low_lane(lane, lanes[0]);
                 for (i, &x) in lanes.iter().enumerate().skip(1) {
                     part = self.b.ins().insertlane(part, x, i as u8);
                 }
@@ -212,6 +212,16 @@ impl Emit<'_> {
             })
             .collect();
         Lanes::vector(lane, lanes.len() as u32, parts)
+    }
+
+    /// A part with this lane lowest.
+    pub fn low_lane(&mut self, lane: Type, x: ir::Value) -> ir::Value {
+        if lane.bits() >= 32 {
+            return self.b.ins().scalar_to_vector(vector_type(lane), x);
+        }
+        let wide = self.b.ins().uextend(types::I32, x);
+        let part = self.b.ins().scalar_to_vector(types::I32X4, wide);
+        self.bitcast(vector_type(lane), part)
     }
 
     /// Applies a function of scalars to each lane.

@@ -129,12 +129,8 @@ impl Emit<'_> {
                 let Some(narrow) = narrow_type(bytes) else {
                     return self.b.ins().load(ty, ACCESS, addr, disp);
                 };
-                let mut low = self.b.ins().load(narrow, ACCESS, addr, disp);
-                if narrow == types::I16 {
-                    low = self.b.ins().uextend(types::I32, low);
-                }
-                let wide = vector_type(self.b.func.dfg.value_type(low));
-                let part = self.b.ins().scalar_to_vector(wide, low);
+                let low = self.b.ins().load(narrow, ACCESS, addr, disp);
+                let part = self.low_lane(narrow, low);
                 self.bitcast(ty, part)
             })
             .collect();

@@ -538,9 +538,11 @@ impl Writer<'_, '_> {
         let inits = self.all(inits)?;
         let ty = self.emit.b.func.dfg.value_type(lower);
         let b = &mut self.emit.b;
-        let known = self.func.defining_op(bounds[2]);
-        let known = match known {
-            Some(ThreadOp::Const { value, .. }) => value.as_int(),
+        let known = match self.func.defining_op(bounds[2]) {
+            Some(ThreadOp::Const { value, .. }) => {
+                let unused = 64 - value.ty.bits();
+                Some((value.bits << unused) as i64 >> unused)
+            }
             _ => None,
         };
         let flip = match known {

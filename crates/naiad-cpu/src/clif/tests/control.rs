@@ -6,21 +6,42 @@ use naiad_ir::scalar::{BinaryFn, Predicate};
 use naiad_ir::thread::{RuntimeFn, Site, ThreadOp, Vector};
 use naiad_ir::tile::Constant;
 
+fn signed(ty: Scalar) -> Scalar {
+    match ty.bits() {
+        8 => Scalar::I8,
+        16 => Scalar::I16,
+        32 => Scalar::I32,
+        _ => Scalar::I64,
+    }
+}
+
 #[test]
 fn loops_count_as_they_must() {
     for ty in [Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64, Scalar::U8, Scalar::U32] {
         for step in [None, Some(1), Some(3), Some(-1), Some(-5)] {
             let mut p = Probe::new(&format!("loop_{ty}"));
-            let one = p.b.constant(Constant::int(ty, 1), 1);
-            // Few rounds, wherever they lie.
-            let lower = p.input(ty, 1);
-            let by = p.input(Scalar::I8, 1);
-            let by = p.b.cast(by, ty, Default::default());
-            let upper = p.b.binary(BinaryFn::Add, lower, by);
+            // Few rounds, at both ends of the type and in the middle.
+            let least = p.input(Scalar::U8, 1);
+            let three = p.b.constant(Constant::int(Scalar::U8, 3), 1);
+            let which = p.b.binary(BinaryFn::Rem, least, three);
+            let signed = signed(ty);
+            let bases = [signed.int_min() + 128, 0, signed.int_max() - 127];
+            let [low, mid, high] = bases.map(|x| p.b.constant(Constant::int(ty, x), 1));
+            let [zero, one] = [0, 1].map(|x| p.b.constant(Constant::int(Scalar::U8, x), 1));
+            let is_low = p.b.compare(Predicate::Eq, which, zero);
+            let is_mid = p.b.compare(Predicate::Eq, which, one);
+            let base = p.b.select(is_mid, mid, high);
+            let base = p.b.select(is_low, low, base);
+            let [lower, upper] = [0; 2].map(|_| {
+                let by = p.input(Scalar::I8, 1);
+                let by = p.b.cast(by, ty, Default::default());
+                p.b.binary(BinaryFn::Add, base, by)
+            });
             let step = match step {
                 Some(s) => p.b.constant(Constant::int(ty, s), 1),
                 None => {
                     let s = p.input(ty, 1);
+                    let one = p.b.constant(Constant::int(ty, 1), 1);
                     p.b.binary(BinaryFn::Or, s, one)
                 }
             };

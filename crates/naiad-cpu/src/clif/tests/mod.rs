@@ -123,7 +123,7 @@ impl Probe {
                         "{name}, round {round}, {}: {ty} at {at}:\nwant {want:x?}\ngot  {got:x?}\n{}\n{}",
                         target.isa.name(),
                         inputs(&self.inputs, &expected),
-                        naiad_ir::text::print(&func),
+                        func,
                     );
                 }
             }
@@ -171,7 +171,7 @@ pub fn baseline() -> &'static Target {
 pub fn write(target: &Target, func: &Function<Thread>) -> Machine {
     match write_for(target, func, &table()) {
         Ok(machine) => machine,
-        Err(e) => panic!("{}\n{}", e.message, naiad_ir::text::print(func)),
+        Err(e) => panic!("{}\n{}", e.message, func),
     }
 }
 
@@ -235,7 +235,7 @@ extern "C" fn atomic_rmw(address: u64, ty: u64, op: u64, value: u64) -> u64 {
         f: op,
         addr: params[0],
         value: params[1],
-        sem: Default::default(),
+        sem: naiad_ir::tile::Sem::AcqRel,
     });
     b.store(out, 0, old);
     b.run(ThreadOp::Return {});
