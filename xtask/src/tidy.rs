@@ -12,7 +12,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("naiad-front", &["naiad-diag", "naiad-ir"]),
     ("naiad-interp", &["naiad-diag", "naiad-ir"]),
     ("naiad-opt", &["naiad-diag", "naiad-ir"]),
-    ("naiad-cpu", &["naiad-diag", "naiad-ir", "naiad-opt"]),
+    ("naiad-kernels", &["naiad-ir"]),
+    ("naiad-cpu", &["naiad-diag", "naiad-ir", "naiad-opt", "naiad-kernels"]),
     ("naiad", &["naiad-diag", "naiad-ir", "naiad-front", "naiad-interp", "naiad-opt", "naiad-cpu"]),
     ("naiad-cli", &["naiad"]),
     ("naiad-py", &["naiad", "naiad-cli"]),
@@ -36,8 +37,15 @@ const PRIVATE: &[(&str, &str)] = &[
 const MAX_LINES: usize = 700;
 
 /// Crates below the API: no files, environment, clock or printing.
-const PURE: &[&str] =
-    &["naiad-diag", "naiad-ir", "naiad-front", "naiad-interp", "naiad-opt", "naiad-cpu"];
+const PURE: &[&str] = &[
+    "naiad-diag",
+    "naiad-ir",
+    "naiad-front",
+    "naiad-interp",
+    "naiad-opt",
+    "naiad-kernels",
+    "naiad-cpu",
+];
 const FORBIDDEN: &[&str] =
     &["std::fs", "std::env", "std::process", "println!", "eprintln!", "Instant::now", "SystemTime"];
 

@@ -1,0 +1,114 @@
+//! The microkernels: `rows x (vectors * lanes)` of sums in registers, over all of `k`.
+
+use super::vector::*;
+
+/// Operands and sums of one call of a microkernel; strides in bytes.
+#[derive(Copy, Clone)]
+pub(super) struct Block {
+    pub a: *const u8,
+    pub a_row: isize,
+    pub a_step: isize,
+    /// Rows of whole vectors, one a step.
+    pub b: *const u8,
+    pub b_step: isize,
+    pub c: *mut u8,
+    pub c_row: isize,
+    pub steps: usize,
+    /// Lanes of the last vector of sums that there are, if not all.
+    pub tail: Option<usize>,
+}
+
+/// Adds the product to the sums.
+pub(super) type Kernel = unsafe fn(&Block);
+
+/// The microkernels of one kind of sum at one level.
+pub(super) struct Family {
+    pub lanes: usize,
+    /// Bytes of an element, of operands and sums.
+    pub size: usize,
+    /// By the number of vectors in a row, falling; and then by the number of rows, falling to 1.
+    pub widths: &'static [(usize, &'static [(usize, Kernel)])],
+}
+
+#[inline(always)]
+unsafe fn multiply<V: Vector, const ROWS: usize, const WIDTH: usize>(block: &Block) {
+    let Block { a, a_row, a_step, b, b_step, c, c_row, steps, tail } = *block;
+    // Loops, and no closures or iterators: functions of the library that these would go through are
+    // not compiled with the target features, and whatever is not inlined passes vectors in memory.
+    let width = const { (V::LANES * V::SIZE) as isize };
+    // SAFETY: the caller's.
+    unsafe {
+        let mut sums = [[V::zero(); WIDTH]; ROWS];
+        let mut c_at = c;
+        for i in 0..ROWS {
+            for j in 0..WIDTH {
+                let at = c_at.wrapping_offset(width.wrapping_mul(j as isize));
+                sums[i][j] = match tail {
+                    Some(lanes) if j == WIDTH - 1 => V::load_first(at, lanes),
+                    _ => V::load(at),
+                };
+            }
+            c_at = c_at.wrapping_offset(c_row);
+        }
+        let (mut a, mut b) = (a, b);
+        for _ in 0..steps {
+            let mut row = [V::zero(); WIDTH];
+            for j in 0..WIDTH {
+                row[j] = V::load(b.wrapping_offset(width.wrapping_mul(j as isize)));
+            }
+            for i in 0..ROWS {
+                let x = V::splat(a.wrapping_offset(a_row.wrapping_mul(i as isize)));
+                for j in 0..WIDTH {
+                    sums[i][j] = sums[i][j].plus_product(x, row[j]);
+                }
+            }
+            a = a.wrapping_offset(a_step);
+            b = b.wrapping_offset(b_step);
+        }
+        let mut c_at = c;
+        for i in 0..ROWS {
+            for j in 0..WIDTH {
+                let at = c_at.wrapping_offset(width.wrapping_mul(j as isize));
+                match tail {
+                    Some(lanes) if j == WIDTH - 1 => sums[i][j].store_first(at, lanes),
+                    _ => sums[i][j].store(at),
+                }
+            }
+            c_at = c_at.wrapping_offset(c_row);
+        }
+    }
+}
+
+/// A family of kernels, compiled with the target features of its level.
+macro_rules! family {
+    (#[$compile:meta] $name:ident: $vector:ty; $($width:literal x $($rows:literal)+;)+) => {
+        pub(super) static $name: Family = Family {
+            lanes: <$vector as Vector>::LANES,
+            size: <$vector as Vector>::SIZE,
+            widths: &[$( ($width, &[$( ($rows, {
+                #[$compile]
+                unsafe fn kernel(block: &Block) {
+                    // SAFETY: the caller's.
+                    unsafe { multiply::<$vector, $rows, $width>(block) }
+                }
+                kernel
+            }) ),+]) ),+],
+        };
+    };
+}
+
+family! { #[inline(never)] PORTABLE_F32: Lanes<f32, 4>; 2 x 4 2 1; 1 x 8 4 2 1; }
+family! { #[inline(never)] PORTABLE_F64: Lanes<f64, 2>; 2 x 4 2 1; 1 x 8 4 2 1; }
+family! { #[inline(never)] PORTABLE_INT: Lanes<IntPair, 4>; 1 x 4 1; }
+
+#[cfg(target_arch = "x86_64")]
+family! { #[target_feature(enable = "avx2,fma")] AVX2_F32: F32x8; 2 x 6 4 2 1; 1 x 8 4 2 1; }
+#[cfg(target_arch = "x86_64")]
+family! { #[target_feature(enable = "avx2,fma")] AVX2_F64: F64x4; 2 x 6 4 2 1; 1 x 8 4 2 1; }
+#[cfg(target_arch = "x86_64")]
+family! { #[target_feature(enable = "avx2,fma")] AVX2_INT: IntPairx8; 2 x 6 4 2 1; 1 x 8 4 2 1; }
+
+#[cfg(target_arch = "x86_64")]
+family! { #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")] AVX512_F32: F32x16; 4 x 6 4 2 1; 2 x 12 8 4 2 1; 1 x 16 8 4 2 1; }
+#[cfg(target_arch = "x86_64")]
+family! { #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")] AVX512_F64: F64x8; 4 x 6 4 2 1; 2 x 12 8 4 2 1; 1 x 16 8 4 2 1; }
