@@ -17,6 +17,8 @@ pub(super) struct Plan {
     origins: Vec<Origin>,
     /// The last position at which a value's elements may be wanted.
     last_use: Vec<u32>,
+    /// Whether an op that is not virtual wants a value, directly or not.
+    reached: Vec<bool>,
     /// Programs talk to one another: a load stays where it is and is made once.
     pub communicates: bool,
 }
@@ -42,6 +44,7 @@ impl Plan {
             users: FxHashMap::default(),
             origins: Vec::new(),
             last_use: vec![0; f.num_values()],
+            reached: vec![false; f.num_values()],
             communicates: false,
         };
         let mut order = Vec::new();
@@ -82,7 +85,9 @@ impl Plan {
         for &inst in order.iter().rev() {
             let op = f.op(inst);
             let mut at = self.end[inst.index()];
+            let mut reached = true;
             if class(f, inst) == Class::Virtual {
+                reached = f.results(inst).iter().any(|v| self.reached[v.index()]);
                 for v in f.results(inst) {
                     at = at.max(self.last_use[v.index()]);
                 }
@@ -94,6 +99,7 @@ impl Plan {
                     self.lifted(f, v, inst).map_or(at, |outer| at.max(self.end[outer.index()]));
                 let last = &mut self.last_use[v.index()];
                 *last = (*last).max(lifted);
+                self.reached[v.index()] |= reached;
             }
         }
     }
@@ -152,6 +158,10 @@ impl Plan {
 
     pub fn last_use(&self, v: Value) -> u32 {
         self.last_use[v.index()]
+    }
+
+    pub fn is_reached(&self, v: Value) -> bool {
+        self.reached[v.index()]
     }
 
     pub fn users(&self, v: Value) -> &[Inst] {

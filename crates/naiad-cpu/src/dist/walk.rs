@@ -113,7 +113,8 @@ impl Dist<'_> {
             return Ok(());
         }
         if let TileOp::Load { hints, .. } = self.f.op(inst) {
-            if self.plan.communicates || hints.volatile {
+            // A load that nobody wants may still be one that goes wrong.
+            if self.plan.communicates || hints.volatile || !self.plan.is_reached(result) {
                 return self.keep(result);
             }
             self.waiting.push(inst);
