@@ -32,6 +32,10 @@ pub struct Code {
 /// Vectors that are computed in some ten microseconds.
 const SHORT: u64 = 20_000;
 
+/// Bytes of an output from which its stores go past the cache: they will have left it before anybody
+/// reads them.
+const STREAMED: usize = 16 << 20;
+
 /// Vectors that are computed between two looks at whether to stop: some milliseconds.
 const SLICE: u64 = 1 << 22;
 
@@ -239,6 +243,14 @@ impl Run<'_> {
         false
     }
 
+    /// Whether some argument that may be written is larger than the cache.
+    fn streams(&self) -> bool {
+        self.args.iter().any(|arg| match arg {
+            Arg::Tensor { storage, writable, .. } => *writable && storage.len() >= STREAMED,
+            Arg::Scalar(_) => false,
+        })
+    }
+
     fn slots(&self, programs: &Range<u64>, context: &Context<'_>) -> Vec<u64> {
         let [x, y, _] = self.grid.map(u64::from);
         let first = programs.start;
@@ -267,6 +279,7 @@ impl Run<'_> {
             Param::Number => first,
             Param::Count => programs.end - programs.start,
             Param::Context => (&raw const *context).addr() as u64,
+            Param::Stream => u64::from(self.streams()),
             Param::Stop => self.stop.as_ptr().addr() as u64,
         };
         self.code.params.iter().map(slot).collect()

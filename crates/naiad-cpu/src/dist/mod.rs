@@ -6,6 +6,7 @@
 //!             becomes control flow, tiles wait until something needs their elements
 //!     plan    which of them are worth keeping, what may change order                        plan.rs
 //!     group   roots of one shape become one loop nest: stores, sums, tiles to be kept      group.rs, nest.rs
+//!       copy    groups that only move a tile                                                copy.rs
 //!       lanes   the elements of any tile at any place, computed on demand                   lanes.rs
 //!       access  guards; whole vectors where addresses are formulas                          access.rs
 //!     whole   what needs whole tiles at once: dot, scans, sorts, atomics                    whole.rs, fold.rs
@@ -28,6 +29,7 @@
 
 mod access;
 mod control;
+mod copy;
 mod elementwise;
 mod fold;
 mod group;
@@ -77,6 +79,8 @@ pub enum Param {
     Context,
     /// The address of a byte that asks to stop.
     Stop,
+    /// Not 0 if the launch writes more than the cache holds.
+    Stream,
 }
 
 /// What a guard is about. `arg` is the argument that the pointer was made from, where it is known.
@@ -215,6 +219,7 @@ impl Param {
             Param::Count => "count".into(),
             Param::Context => "context".into(),
             Param::Stop => "stop".into(),
+            Param::Stream => "stream".into(),
         }
     }
 }
@@ -242,7 +247,8 @@ impl Dist<'_> {
             return self.b.func.params()[i];
         }
         self.params.push(p);
-        self.b.func.add_param(p.name(self.f), Vector::ADDR.into())
+        let ty = if p == Param::Stream { Vector::I64 } else { Vector::ADDR };
+        self.b.func.add_param(p.name(self.f), ty.into())
     }
 
     fn site(&mut self, info: SiteInfo) -> Site {

@@ -19,6 +19,7 @@
 //! bounds in their masks.
 
 use super::access::{Access, Conditions, Reach};
+use super::copy::Move;
 use super::elementwise;
 use super::group::{Group, Root};
 use super::lanes::{Bound, Map, Nest, bounds, identity};
@@ -35,25 +36,25 @@ use smallvec::{SmallVec, smallvec};
 const LIGHT: u32 = 14;
 
 /// A loop nest that is being made.
-struct Job {
-    roots: Vec<Made>,
-    rank: usize,
+pub(super) struct Job {
+    pub roots: Vec<Made>,
+    pub rank: usize,
     /// All conditions of the fast version; none where they are known to hold.
     ok: Option<Value>,
     /// Bounds of the nest's loops, and the ranges that they leave of each axis.
-    bounds: Vec<Bound>,
-    range: Vec<(Value, Value)>,
+    pub bounds: Vec<Bound>,
+    pub range: Vec<(Value, Value)>,
     /// Some root wants lanes outside of the bounds.
-    outside: bool,
+    pub outside: bool,
 }
 
 /// A root with where its results go.
-struct Made {
-    root: Root,
+pub(super) struct Made {
+    pub root: Root,
     into: Target,
 }
 
-enum Target {
+pub(super) enum Target {
     Nothing,
     /// Each lane its element.
     Tile(Buffer),
@@ -118,9 +119,36 @@ impl Dist<'_> {
         let job = Job { roots, rank, ok, bounds, range, outside };
         n.open();
         let axes: Vec<usize> = (0..rank).filter(|&d| d != va).collect();
-        let results = self.outer(&mut n, &job, &axes)?;
+        let results = match self.as_move(&n, &job) {
+            Some(what) => self.move_or_loop(&mut n, &job, &axes, &what)?,
+            None => self.outer(&mut n, &job, &axes)?,
+        };
         n.close();
         self.finish(job, results)
+    }
+
+    /// A move where the fast version may run, else loops over single elements.
+    fn move_or_loop(
+        &mut self,
+        n: &mut Nest,
+        job: &Job,
+        axes: &[usize],
+        what: &Move,
+    ) -> Result<Sums> {
+        let Some(ok) = job.ok else {
+            self.make_move(n, job, what)?;
+            return Ok(Sums::default());
+        };
+        let branch = self.b.begin_branch();
+        self.make_move(n, job, what)?;
+        let then = self.b.end_branch(branch, Vec::new());
+        let branch = self.b.begin_branch();
+        n.open();
+        self.outer(n, job, axes)?;
+        n.close();
+        let otherwise = self.b.end_branch(branch, Vec::new());
+        self.b.run(ThreadOp::If { cond: ok, then, otherwise });
+        Ok(Sums::default())
     }
 
     /// The loads and stores of a group, each with the map by which it is reached.

@@ -20,7 +20,7 @@ pub fn table() -> &'static RuntimeTable {
 
 fn address(f: RuntimeFn) -> usize {
     match f {
-        RuntimeFn::Copy2d => 0,
+        RuntimeFn::Copy2d => naiad_kernels::copy::copy2d as *const () as usize,
         RuntimeFn::Dot => super::simple::dot as *const () as usize,
         RuntimeFn::Sort => 0,
         RuntimeFn::TopK => 0,
