@@ -2,6 +2,7 @@
 
 pub mod clif;
 pub mod dist;
+pub mod expand;
 pub mod facts;
 pub mod launch;
 pub mod runtime;

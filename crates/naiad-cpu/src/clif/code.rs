@@ -76,6 +76,7 @@ fn library(f: LibCall) -> Option<usize> {
 
 /// The bytes of `src` at these places; 0 where the highest bit of the place is set.
 #[cfg(target_arch = "x86_64")]
+#[allow(improper_ctypes_definitions, reason = "vectors are passed in registers, as Cranelift does")]
 extern "C" fn shuffle_bytes(src: __m128i, places: __m128i) -> __m128i {
     // SAFETY: all three are 16 bytes, any of which may hold anything.
     unsafe {

@@ -27,6 +27,7 @@ mod target;
 mod tests;
 mod writer;
 
+use crate::expand::expand;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_frontend::FunctionBuilderContext;
@@ -118,7 +119,8 @@ pub fn write(func: &Function<Thread>, table: &RuntimeTable) -> Result<Machine, E
 /// The function in Cranelift's IR as it is handed over, before any optimization.
 pub fn text(func: &Function<Thread>, table: &RuntimeTable) -> Result<String, Error> {
     let mut context = Context::new();
-    writer::write(Target::host()?, func, table, &mut context.func, &mut Default::default())?;
+    let func = expand(func);
+    writer::write(Target::host()?, &func, table, &mut context.func, &mut Default::default())?;
     Ok(context.func.display().to_string())
 }
 
@@ -127,9 +129,10 @@ fn write_for(
     func: &Function<Thread>,
     table: &RuntimeTable,
 ) -> Result<Machine, Error> {
+    let func = expand(func);
     let mut context = Context::new();
     let frame_bytes =
-        writer::write(target, func, table, &mut context.func, &mut FunctionBuilderContext::new())?;
+        writer::write(target, &func, table, &mut context.func, &mut FunctionBuilderContext::new())?;
     let compiled = context
         .compile(&*target.isa, &mut ControlPlane::default())
         .map_err(|e| fault(&func.name, format!("Cranelift refused it: {:?}", e.inner)))?;

@@ -186,7 +186,7 @@ impl Writer<'_, '_> {
             ThreadOp::Select { cond, yes, no } => self.select(*cond, *yes, *no)?,
             ThreadOp::Cast { src, to, rounding } => {
                 let (from, x) = (self.scalar(*src)?, self.get(*src)?);
-                self.emit.cast(from, *to, *rounding, &x)?
+                self.emit.cast(from, *to, *rounding, &x)
             }
             ThreadOp::Bitcast { src, to } => {
                 let x = self.get(*src)?;

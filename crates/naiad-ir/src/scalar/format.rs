@@ -6,21 +6,21 @@ use crate::types::Scalar;
 /// A float format of at most 32 bits: a sign, an exponent and stored bits of a significand, with
 /// subnormals. What the formats do differently at the top is in the last three fields.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Format {
-    bits: u32,
+pub struct Format {
+    pub bits: u32,
     /// Stored bits of the significand.
-    mantissa: u32,
-    bias: i32,
+    pub mantissa: u32,
+    pub bias: i32,
     /// Image of the largest finite number.
-    largest: u32,
+    pub largest: u32,
     /// Image of infinity, if there is one. Conversions to fp8 saturate and never give it.
-    infinity: Option<u32>,
-    nan: Nan,
+    pub infinity: Option<u32>,
+    pub nan: Nan,
 }
 
 /// How a format writes NaN.
-#[derive(Copy, Clone, PartialEq, Debug)]
-enum Nan {
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Nan {
     /// All exponent bits set and a significand other than 0; the top bit of it is the quiet one.
     Ieee,
     /// Every bit but the sign.
@@ -71,7 +71,7 @@ impl Format {
     pub(super) const F32: Format = ieee(32, 23);
 
     /// The format of a float type; `None` for fp64 and the integers.
-    pub(super) const fn of(ty: Scalar) -> Option<&'static Format> {
+    pub const fn of(ty: Scalar) -> Option<&'static Format> {
         match ty {
             Scalar::F32 => Some(&Format::F32),
             Scalar::F16 => Some(&F16),

@@ -40,6 +40,7 @@ mod table;
 
 pub use cast::{Rounding, cast_bits};
 pub use eval::{BinaryVisitor, PredicateVisitor, TernaryVisitor, UnaryVisitor};
+pub use format::{Format, Nan};
 pub use int::IntLane;
 pub use lane::{FloatLane, Lane, Lanewise};
 pub use show::show;

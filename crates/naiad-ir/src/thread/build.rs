@@ -26,7 +26,11 @@ pub struct Builder {
 
 impl Builder {
     pub fn new(name: &str) -> Builder {
-        let func = Function::new(name);
+        Builder::at_end(Function::new(name))
+    }
+
+    /// Goes on at the end of the function's first block.
+    pub fn at_end(func: Function<Thread>) -> Builder {
         Builder { block: func.entry(), func, loc: Loc::NONE, constants: FxHashMap::default() }
     }
 

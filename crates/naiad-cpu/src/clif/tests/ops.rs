@@ -1,9 +1,9 @@
 //! Every op on every type and number of lanes.
 
-use super::{COMPUTED, LANES, Probe};
+use super::{COMPUTED, LANES, Probe, baseline, execute, host, same, write};
 use naiad_ir::Scalar;
-use naiad_ir::scalar::{BinaryFn, Predicate, TernaryFn, UnaryFn};
-use naiad_ir::thread::{Lanes, ThreadElem, ThreadOp};
+use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn, cast_bits};
+use naiad_ir::thread::{Builder, Lanes, ThreadElem, ThreadOp, ThreadType, Vector};
 
 const ROUNDS: usize = 40;
 
@@ -17,19 +17,12 @@ fn each(name: &str, build: impl Fn(&mut Probe, Scalar, u32)) {
     }
 }
 
-/// What the writer has instructions or sequences for.
-fn native(ty: Scalar, of_floats: bool) -> bool {
-    ty.is_int() || of_floats
-}
-
 #[test]
 fn unary() {
     each("unary", |p, ty, lanes| {
         let x = p.input(ty, lanes);
         for &f in UnaryFn::ALL {
-            use UnaryFn::{Abs, Ceil, Floor, Neg, Rint, Sqrt, SqrtRn, Trunc};
-            let of_floats = matches!(f, Neg | Abs | Floor | Ceil | Trunc | Rint | Sqrt | SqrtRn);
-            if f.accepts(ty) && native(ty, of_floats) {
+            if f.accepts(ty) && (ty.is_int() || is_one_instruction(f)) {
                 let y = p.b.unary(f, x);
                 p.output(y);
             }
@@ -37,13 +30,47 @@ fn unary() {
     });
 }
 
+fn is_one_instruction(f: UnaryFn) -> bool {
+    use UnaryFn::{Abs, Ceil, Floor, Neg, Rint, Sqrt, SqrtRn, Trunc};
+    matches!(f, Neg | Abs | Floor | Ceil | Trunc | Rint | Sqrt | SqrtRn)
+}
+
+/// Elementary functions are made of ops that the other tests run on all lanes, so that a few will do.
+#[test]
+fn elementary() {
+    for ty in [Scalar::F32, Scalar::F64] {
+        for lanes in [1, 4, 8] {
+            for &f in UnaryFn::ALL {
+                if f.accepts(ty) && !is_one_instruction(f) && (lanes == 4 || f <= UnaryFn::Erf) {
+                    let mut p = Probe::new(&format!("{f}_{ty}x{lanes}"));
+                    let x = p.input(ty, lanes);
+                    let y = p.b.unary(f, x);
+                    p.output(y);
+                    p.check(60);
+                }
+            }
+            for &f in BinaryFn::ALL {
+                if f.accepts(ty) && lanes == 4 {
+                    let mut p = Probe::new(&format!("{f}_{ty}x{lanes}"));
+                    let (x, y) = (p.input(ty, lanes), p.input(ty, lanes));
+                    let z = p.b.binary(f, x, y);
+                    p.output(z);
+                    p.check(60);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn binary() {
     each("binary", |p, ty, lanes| {
         let (x, y) = (p.input(ty, lanes), p.input(ty, lanes));
         for &f in BinaryFn::ALL {
-            use BinaryFn::{Add, Div, Mul, Sub};
-            if f.accepts(ty) && native(ty, matches!(f, Add | Sub | Mul | Div)) {
+            use BinaryFn::{Add, Div, Max, Min, MinNan, Mul, Sub};
+            if f.accepts(ty)
+                && (ty.is_int() || matches!(f, Add | Sub | Mul | Div | Min | Max | MinNan))
+            {
                 let z = p.b.binary(f, x, y);
                 p.output(z);
             }
@@ -56,11 +83,15 @@ fn binary_with_one_scalar() {
     each("uniform", |p, ty, lanes| {
         let (x, y) = (p.input(ty, lanes), p.input(ty, 1));
         let y = p.b.splat(y, lanes);
+        let known =
+            [0, 1, 5, 7, 31, 255].map(|k| naiad_ir::tile::Constant { ty, bits: k & ty.mask() });
+        let known = known.map(|k| p.b.constant(k, lanes));
         for &f in BinaryFn::ALL {
-            use BinaryFn::{Add, Div, Mul, Sub};
-            if f.accepts(ty) && native(ty, matches!(f, Add | Sub | Mul | Div)) {
-                let z = p.b.binary(f, x, y);
-                p.output(z);
+            if f.accepts(ty) && ty.is_int() {
+                for y in [&[y], &known[..]].concat() {
+                    let z = p.b.binary(f, x, y);
+                    p.output(z);
+                }
             }
         }
     });
@@ -70,8 +101,8 @@ fn binary_with_one_scalar() {
 fn ternary() {
     each("ternary", |p, ty, lanes| {
         let [x, y, z] = [0; 3].map(|_| p.input(ty, lanes));
-        for f in [TernaryFn::Fma, TernaryFn::Clamp] {
-            if f.accepts(ty) && native(ty, f == TernaryFn::Fma) {
+        for &f in TernaryFn::ALL {
+            if f.accepts(ty) {
                 let out = p.b.op(ThreadOp::Ternary { f, a: x, b: y, c: z });
                 p.output(out);
             }
@@ -157,6 +188,94 @@ fn bits_keep() {
                 let y = p.b.bitcast(x, to);
                 p.output(y);
                 p.check(4);
+            }
+        }
+    }
+}
+
+#[test]
+fn casts() {
+    for &from in Scalar::ALL {
+        for lanes in LANES {
+            for &rounding in Rounding::ALL {
+                let mut p = Probe::new(&format!("cast_{from}x{lanes}"));
+                let x = p.input(from, lanes);
+                for &to in Scalar::ALL {
+                    let y = p.b.cast(x, to, rounding);
+                    p.output(y);
+                }
+                p.check(100);
+            }
+        }
+    }
+}
+
+/// All images of the floats of at most 16 bits, and what lies around the middle between any two.
+#[test]
+fn casts_of_all_narrow_floats() {
+    for &narrow in Scalar::ALL.iter().filter(|s| s.is_float() && s.bits() < 32) {
+        for &rounding in Rounding::ALL {
+            for from in [Scalar::F32, Scalar::F64, narrow] {
+                let mut b = Builder::new("sweep");
+                let [src, dst] = ["src", "dst"].map(|n| b.func.add_param(n, ThreadType::ADDR));
+                let count = b.func.add_param("count", ThreadType::I64);
+                let (zero, step) = (b.i64(0), b.i64(8));
+                let to = if from == narrow { Scalar::F32 } else { narrow };
+                b.for_loop([zero, count, step], vec![], |b, i, _| {
+                    let at = |b: &mut Builder, base, ty: Scalar| {
+                        let size = b.i64(ty.size() as i64);
+                        let offset = b.mul(i, size);
+                        b.addr_add(base, offset)
+                    };
+                    let from_at = at(b, src, from);
+                    let x = b.load(from_at, 0, Vector::of(from.into(), 8));
+                    let y = b.cast(x, to, rounding);
+                    let to_at = at(b, dst, to);
+                    b.store(to_at, 0, y);
+                    vec![]
+                });
+                b.run(ThreadOp::Return {});
+
+                let images = 0..=narrow.mask();
+                let numbers: Vec<u64> = if from == narrow {
+                    images.collect()
+                } else {
+                    let wide = |i| cast_bits(narrow, from, Rounding::Nearest, i);
+                    let middle = |i| match from {
+                        Scalar::F64 => {
+                            let [a, b] =
+                                [i, i + 1].map(|i| f64::from_bits(wide(i & narrow.mask())));
+                            (a / 2.0 + b / 2.0).to_bits()
+                        }
+                        _ => {
+                            let [a, b] =
+                                [i, i + 1].map(|i| f32::from_bits(wide(i & narrow.mask()) as u32));
+                            u64::from((a / 2.0 + b / 2.0).to_bits())
+                        }
+                    };
+                    let around = |m: u64| [m.wrapping_sub(1), m, m + 1].map(|m| m & from.mask());
+                    images.flat_map(|i| [around(wide(i)), around(middle(i))]).flatten().collect()
+                };
+                let padded = numbers.len().next_multiple_of(8);
+                let mut input = vec![0u8; padded * from.size()];
+                for (bytes, x) in input.chunks_exact_mut(from.size()).zip(&numbers) {
+                    bytes.copy_from_slice(&x.to_le_bytes()[..from.size()]);
+                }
+                let mut output = vec![0u8; padded * to.size()];
+                let slots = [input.as_ptr() as u64, output.as_mut_ptr() as u64, padded as u64];
+                for target in [host(), baseline()] {
+                    execute(&write(target, &b.func), &slots);
+                    for (&x, bytes) in numbers.iter().zip(output.chunks_exact(to.size())) {
+                        let mut got = [0; 8];
+                        got[..to.size()].copy_from_slice(bytes);
+                        let (got, want) =
+                            (u64::from_le_bytes(got), cast_bits(from, to, rounding, x));
+                        assert!(
+                            same(to.into(), got, want),
+                            "{x:#x}: {from} to {to}, {rounding:?}: {got:#x}, not {want:#x}"
+                        );
+                    }
+                }
             }
         }
     }
