@@ -1,21 +1,32 @@
-//! Prints a kernel's loops: `distribute FILE.tir`.
+//! Prints what a kernel becomes: `distribute FILE.tir tile|thread|clif|code`; code as it is, in bytes.
 
 use naiad_diag::Source;
 use naiad_ir::tile::Tile;
+use std::io::Write;
 
 fn main() {
-    let path = std::env::args().nth(1).expect("a file of Tile IR");
+    let mut args = std::env::args().skip(1);
+    let path = args.next().expect("a file of Tile IR");
+    let stage = args.next().unwrap_or_else(|| "thread".to_string());
     let text = std::fs::read_to_string(&path).expect("the file can be read");
-    let mut func = naiad_ir::text::parse::<Tile>(&Source::new(path, text)).expect("Tile IR");
+    let mut func =
+        naiad_ir::text::parse::<Tile>(&Source::new(path, text)).expect("the file holds Tile IR");
     naiad_opt::optimize(&mut func);
-    print!("{func}");
-    match naiad_cpu::dist::distribute(&func, &naiad_cpu::facts::Facts::default()) {
-        Ok(d) => {
-            print!("{}", d.func);
-            if let Err(e) = naiad_ir::verify(&d.func) {
-                panic!("{}", e.message);
-            }
+    if stage == "tile" {
+        return print!("{func}");
+    }
+    let loops = match naiad_cpu::dist::distribute(&func, &naiad_cpu::Facts::default()) {
+        Ok(loops) => loops.func,
+        Err(e) => panic!("not compiled: {}", e.what),
+    };
+    naiad_ir::verify(&loops).expect("the loops are well formed");
+    let table = naiad_cpu::runtime::table::table();
+    match stage.as_str() {
+        "thread" => print!("{loops}"),
+        "clif" => print!("{}", naiad_cpu::clif::text(&loops, table).expect("CLIF")),
+        _ => {
+            let machine = naiad_cpu::clif::write(&loops, table).expect("machine code");
+            std::io::stdout().write_all(machine.code()).expect("the code can be written");
         }
-        Err(e) => println!("not compiled: {}", e.what),
     }
 }

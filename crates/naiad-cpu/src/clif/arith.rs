@@ -313,8 +313,23 @@ impl Emit<'_> {
         if !x.is_scalar() && !y.uniform {
             return self.by_lane(x.lane, [x, y], |e, [x, y]| e.shift_by(f, of, x, y));
         }
+        if let Some(by) = self.known(y) {
+            // By a constant it is one instruction.
+            return self.by_part(x.lane, [x], |e, [x]| e.shift_by_known(f, of, x, by));
+        }
         let by = self.extract(y, 0);
         self.by_part(x.lane, [x], |e, [x]| e.shift_by(f, of, x, by))
+    }
+
+    fn shift_by_known(&mut self, f: BinaryFn, of: Scalar, x: ir::Value, by: u64) -> ir::Value {
+        let width = u64::from(of.bits());
+        let inside = by.min(width - 1) as i64;
+        match f {
+            BinaryFn::Shr if of.is_signed() => self.b.ins().sshr_imm_u(x, inside),
+            _ if by >= width => self.b.ins().isub(x, x),
+            BinaryFn::Shl => self.b.ins().ishl_imm_u(x, inside),
+            _ => self.b.ins().ushr_imm_u(x, inside),
+        }
     }
 
     fn shift_by(&mut self, f: BinaryFn, of: Scalar, x: ir::Value, by: ir::Value) -> ir::Value {

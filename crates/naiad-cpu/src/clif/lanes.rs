@@ -2,7 +2,7 @@
 
 use super::target::Target;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Type, types};
+use cranelift_codegen::ir::{self, InstructionData, Opcode, InstBuilder, MemFlagsData, Type, types};
 use cranelift_frontend::FunctionBuilder;
 use naiad_ir::Scalar;
 use naiad_ir::thread::ThreadElem;
@@ -127,6 +127,27 @@ impl Emit<'_> {
         }
         let part = self.splat_const(lane, image);
         self.repeat(lane, count, part)
+    }
+
+    /// The image that is in every lane, where it is a constant.
+    pub fn known(&self, x: &Lanes) -> Option<u64> {
+        let inst = self.b.func.dfg.value_def(x.parts[0]).inst()?;
+        let unused = 64 - x.lane.bits();
+        match self.b.func.dfg.insts[inst] {
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => {
+                Some((imm.bits() as u64) << unused >> unused)
+            }
+            InstructionData::UnaryConst { opcode: Opcode::Vconst, constant_handle }
+                if x.uniform =>
+            {
+                let bytes = self.b.func.dfg.constants.get(constant_handle).as_slice();
+                let mut image = [0; 8];
+                let size = x.lane.bytes() as usize;
+                image[..size].copy_from_slice(bytes.get(..size)?);
+                Some(u64::from_le_bytes(image))
+            }
+            _ => None,
+        }
     }
 
     /// Numbers from 0 on.
