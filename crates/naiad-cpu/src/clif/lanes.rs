@@ -91,6 +91,8 @@ const BITCAST: MemFlagsData = MemFlagsData::new().with_endianness(ir::Endianness
 pub struct Emit<'b> {
     pub b: FunctionBuilder<'b>,
     pub target: &'b Target,
+    /// Where stores go that nobody wants.
+    pub nowhere: Option<ir::StackSlot>,
 }
 
 impl Emit<'_> {

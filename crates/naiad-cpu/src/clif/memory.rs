@@ -2,9 +2,10 @@
 //!
 //! A masked access of consecutive lanes tests for the common case that all lanes are wanted. Where they
 //! are not, and for gathers and scatters, lanes go one by one without branches: a lane that is not
-//! wanted is read from a place that is always 0, or written to one that nobody reads.
+//! wanted is read from a place that is always 0, or written to one that nobody reads. Of many lanes
+//! only those that are wanted are copied, in a loop, so that the code stays short.
 
-use super::lanes::{Emit, Lanes, lane_type, part_type, vector_type};
+use super::lanes::{Emit, Lanes, int_type, lane_type, lanes_in_part, part_type, vector_type};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Type, types,
@@ -18,6 +19,9 @@ pub const ACCESS: MemFlagsData = MemFlagsData::new().with_notrap();
 
 /// What lanes are read from that no mask lets through.
 static ZEROS: [u64; 1] = [0];
+
+/// Lanes up to which a masked access is written without a loop.
+const UNROLLED: u32 = 8;
 
 /// An address and what is added to it.
 #[derive(Copy, Clone)]
@@ -50,7 +54,7 @@ impl Emit<'_> {
             None => self.load_all(lane, count, p),
             Some(mask) if count == 1 => {
                 let address = self.address(p, 0);
-                let lanes = [self.load_lane(lane, address, Some(mask.one()))];
+                let lanes = [self.load_lane(lane, address, Some((mask.one(), 0)))];
                 self.from_lanes(lane, &lanes)
             }
             Some(mask) => self.load_some(lane, count, p, mask),
@@ -61,11 +65,11 @@ impl Emit<'_> {
     /// A lane at each address.
     pub fn gather(&mut self, elem: ThreadElem, addr: &Lanes, mask: Option<&Lanes>) -> Lanes {
         let lane = lane_type(elem);
+        let bits = mask.map(|m| self.mask_bits(m));
         let lanes: SmallVec<[ir::Value; 16]> = (0..addr.count)
             .map(|i| {
                 let address = self.extract(addr, i);
-                let wanted = mask.map(|m| self.extract_bool(m, i));
-                self.load_lane(lane, address, wanted)
+                self.load_lane(lane, address, bits.map(|b| (b, i)))
             })
             .collect();
         let raw = self.from_lanes(lane, &lanes);
@@ -78,7 +82,7 @@ impl Emit<'_> {
             None => self.store_all(&raw, p),
             Some(mask) if raw.is_scalar() => {
                 let address = self.address(p, 0);
-                self.store_lane(raw.one(), address, Some(mask.one()));
+                self.store_lane(raw.one(), address, Some((mask.one(), 0)));
             }
             Some(mask) => self.store_some(&raw, p, mask),
         }
@@ -87,11 +91,11 @@ impl Emit<'_> {
     /// A lane to each address, in their order.
     pub fn scatter(&mut self, elem: ThreadElem, value: &Lanes, addr: &Lanes, mask: Option<&Lanes>) {
         let raw = self.to_memory(elem, value);
+        let bits = mask.map(|m| self.mask_bits(m));
         for i in 0..addr.count {
             let lane = self.extract(&raw, i);
             let address = self.extract(addr, i);
-            let wanted = mask.map(|m| self.extract_bool(m, i));
-            self.store_lane(lane, address, wanted);
+            self.store_lane(lane, address, bits.map(|b| (b, i)));
         }
     }
 
@@ -153,43 +157,42 @@ impl Emit<'_> {
         }
     }
 
-    fn load_lane(
-        &mut self,
-        lane: Type,
-        address: ir::Value,
-        wanted: Option<ir::Value>,
-    ) -> ir::Value {
+    /// A lane, or 0 where the bit of this number is not set.
+    fn load_lane(&mut self, lane: Type, address: ir::Value, wanted: Option<Bit>) -> ir::Value {
         let address = match wanted {
             None => address,
-            Some(wanted) => {
+            Some(bit) => {
                 let zeros = self.iconst(types::I64, ZEROS.as_ptr() as i64);
-                self.b.ins().select(wanted, address, zeros)
+                self.if_set(bit, address, zeros)
             }
         };
         self.b.ins().load(lane, ACCESS, address, 0)
     }
 
-    fn store_lane(&mut self, x: ir::Value, address: ir::Value, wanted: Option<ir::Value>) {
+    fn store_lane(&mut self, x: ir::Value, address: ir::Value, wanted: Option<Bit>) {
         let address = match wanted {
             None => address,
-            Some(wanted) => {
-                let slot = self.buffer(8);
+            Some(bit) => {
+                let slot = match self.nowhere {
+                    Some(slot) => slot,
+                    None => *self.nowhere.insert(self.b.create_sized_stack_slot(slot(8))),
+                };
                 let nowhere = self.b.ins().stack_addr(types::I64, slot, 0);
-                self.b.ins().select(wanted, address, nowhere)
+                self.if_set(bit, address, nowhere)
             }
         };
         self.b.ins().store(ACCESS, x, address, 0);
     }
 
-    /// Memory on the stack.
-    fn buffer(&mut self, bytes: u32) -> ir::StackSlot {
-        self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4))
+    fn if_set(&mut self, (bits, i): Bit, yes: ir::Value, no: ir::Value) -> ir::Value {
+        let bit = self.b.ins().band_imm_u(bits, 1 << i);
+        self.b.ins().select(bit, yes, no)
     }
 
     fn load_some(&mut self, lane: Type, count: u32, p: Place, mask: &Lanes) -> Lanes {
         let ty = part_type(lane, count);
         let join = self.b.create_block();
-        let parts = count.div_ceil(super::lanes::lanes_in_part(lane));
+        let parts = count.div_ceil(lanes_in_part(lane));
         let results = (0..parts).map(|_| self.b.append_block_param(join, ty)).collect();
         let slow = self.branch_all(mask);
         let all = self.load_all(lane, count, p);
@@ -197,14 +200,22 @@ impl Emit<'_> {
 
         self.b.switch_to_block(slow);
         self.b.seal_block(slow);
-        let lanes: SmallVec<[ir::Value; 16]> = (0..count)
-            .map(|i| {
-                let address = self.address(p, i64::from(i * lane.bytes()));
-                let wanted = self.extract_bool(mask, i);
-                self.load_lane(lane, address, Some(wanted))
-            })
-            .collect();
-        let some = self.from_lanes(lane, &lanes);
+        let some = if count <= UNROLLED {
+            let bits = self.mask_bits(mask);
+            let lanes: SmallVec<[ir::Value; UNROLLED as usize]> = (0..count)
+                .map(|i| {
+                    let address = self.address(p, i64::from(i * lane.bytes()));
+                    self.load_lane(lane, address, Some((bits, i)))
+                })
+                .collect();
+            self.from_lanes(lane, &lanes)
+        } else {
+            let buffer = self.buffer(lane, count);
+            let zeros = self.constant(lane, count, 0);
+            self.store_all(&zeros, buffer);
+            self.each_wanted(mask, lane, |e, at| e.copy_lane(lane, p, buffer, at));
+            self.load_all(lane, count, buffer)
+        };
         self.leave(join, &some);
 
         self.b.switch_to_block(join);
@@ -213,6 +224,7 @@ impl Emit<'_> {
     }
 
     fn store_some(&mut self, value: &Lanes, p: Place, mask: &Lanes) {
+        let (lane, count) = (value.lane, value.count);
         let join = self.b.create_block();
         let slow = self.branch_all(mask);
         self.store_all(value, p);
@@ -220,16 +232,56 @@ impl Emit<'_> {
 
         self.b.switch_to_block(slow);
         self.b.seal_block(slow);
-        for i in 0..value.count {
-            let lane = self.extract(value, i);
-            let address = self.address(p, i64::from(i * value.lane.bytes()));
-            let wanted = self.extract_bool(mask, i);
-            self.store_lane(lane, address, Some(wanted));
+        if count <= UNROLLED {
+            let bits = self.mask_bits(mask);
+            for i in 0..count {
+                let x = self.extract(value, i);
+                let address = self.address(p, i64::from(i * lane.bytes()));
+                self.store_lane(x, address, Some((bits, i)));
+            }
+        } else {
+            let buffer = self.buffer(lane, count);
+            self.store_all(value, buffer);
+            self.each_wanted(mask, lane, |e, at| e.copy_lane(lane, buffer, p, at));
         }
         self.b.ins().jump(join, &[]);
 
         self.b.switch_to_block(join);
         self.b.seal_block(join);
+    }
+
+    /// Room for a vector, on the stack.
+    fn buffer(&mut self, lane: Type, count: u32) -> Place {
+        let slot = self.b.create_sized_stack_slot(slot(count * lane.bytes()));
+        Place { addr: self.b.ins().stack_addr(types::I64, slot, 0), disp: 0 }
+    }
+
+    fn copy_lane(&mut self, lane: Type, from: Place, to: Place, at: ir::Value) {
+        let [from, to] = [from, to].map(|p| {
+            let (addr, disp) = self.near(p, 0);
+            (self.b.ins().iadd(addr, at), disp)
+        });
+        let x = self.b.ins().load(int_type(lane.bits()), ACCESS, from.0, from.1);
+        self.b.ins().store(ACCESS, x, to.0, to.1);
+    }
+
+    /// Runs the body with the offset of each lane whose mask is true, from the lowest on.
+    fn each_wanted(&mut self, mask: &Lanes, lane: Type, body: impl FnOnce(&mut Self, ir::Value)) {
+        let (inside, exit) = (self.b.create_block(), self.b.create_block());
+        let left = self.b.append_block_param(inside, types::I64);
+        let bits = self.mask_bits(mask);
+        self.b.ins().brif(bits, inside, &[bits.into()], exit, &[]);
+
+        self.b.switch_to_block(inside);
+        let lowest = self.b.ins().ctz(left);
+        let at = self.b.ins().ishl_imm_u(lowest, i64::from(lane.bytes().trailing_zeros()));
+        body(self, at);
+        let less = self.b.ins().iadd_imm_s(left, -1);
+        let rest = self.b.ins().band(left, less);
+        self.b.ins().brif(rest, inside, &[rest.into()], exit, &[]);
+        self.b.seal_block(inside);
+        self.b.seal_block(exit);
+        self.b.switch_to_block(exit);
     }
 
     /// Goes on where the whole mask is true; gives the block where it is not.
@@ -246,6 +298,14 @@ impl Emit<'_> {
         let args: SmallVec<[ir::BlockArg; 4]> = with.parts.iter().map(|&v| v.into()).collect();
         self.b.ins().jump(to, &args);
     }
+}
+
+/// A number and which of its bits is meant.
+type Bit = (ir::Value, u32);
+
+/// Memory on the stack, aligned for any vector.
+fn slot(bytes: u32) -> StackSlotData {
+    StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4)
 }
 
 /// What holds a vector of less than 128 bits in memory.

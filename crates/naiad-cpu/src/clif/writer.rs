@@ -38,7 +38,7 @@ pub fn write(
     let mut writer = Writer {
         func,
         table,
-        emit: Emit { b, target },
+        emit: Emit { b, target, nowhere: None },
         values: vec![None; func.num_values()],
         regs: Vec::new(),
         layout: Frame::new(func),

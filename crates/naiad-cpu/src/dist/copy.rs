@@ -37,7 +37,10 @@ impl Dist<'_> {
         let target = self.access(store)?;
         let formulas = [(store, identity(job.rank)), (load, map.clone())];
         let reached = |key: &(Inst, Map)| matches!(n.reaches.get(key), Some(Reach::Formula { .. }));
-        if source.elem != target.elem || self.may_alias(ptr, source.ptr) || !formulas.iter().all(reached) {
+        if source.elem != target.elem
+            || self.may_alias(ptr, source.ptr)
+            || !formulas.iter().all(reached)
+        {
             return None;
         }
         for (access, map) in [(&source, &map), (&target, &identity(job.rank))] {

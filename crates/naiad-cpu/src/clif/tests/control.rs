@@ -1,6 +1,6 @@
 //! Loops, branches, guards, registers, calls.
 
-use super::Probe;
+use super::{Probe, for_loop};
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{BinaryFn, Predicate};
 use naiad_ir::thread::{RuntimeFn, Site, ThreadOp, Vector};
@@ -46,12 +46,13 @@ fn loops_count_as_they_must() {
                 }
             };
             let bits = p.b.constant(Constant::int(Scalar::I64, 7), 1);
-            let sum = p.b.for_loop([lower, upper, step], vec![bits, lower], |b, iv, carried| {
-                let thirty = b.i64(31);
-                let sum = b.mul(carried[0], thirty);
-                let wide = b.cast(iv, Scalar::I64, Default::default());
-                vec![b.add(sum, wide), iv]
-            });
+            let sum =
+                for_loop(&mut p.b, [lower, upper, step], vec![bits, lower], |b, iv, carried| {
+                    let thirty = b.i64(31);
+                    let sum = b.mul(carried[0], thirty);
+                    let wide = b.cast(iv, Scalar::I64, Default::default());
+                    vec![b.add(sum, wide), iv]
+                });
             p.output(sum[0]);
             p.output(sum[1]);
             p.check(200);

@@ -1,6 +1,6 @@
 //! Every op on every type and number of lanes.
 
-use super::{COMPUTED, LANES, Probe, baseline, execute, host, same, write};
+use super::{COMPUTED, LANES, Probe, baseline, execute, for_loop, host, same, write};
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn, cast_bits};
 use naiad_ir::thread::{Builder, Lanes, ThreadElem, ThreadOp, ThreadType, Vector};
@@ -221,7 +221,7 @@ fn casts_of_all_narrow_floats() {
                 let count = b.func.add_param("count", ThreadType::I64);
                 let (zero, step) = (b.i64(0), b.i64(8));
                 let to = if from == narrow { Scalar::F32 } else { narrow };
-                b.for_loop([zero, count, step], vec![], |b, i, _| {
+                for_loop(&mut b, [zero, count, step], vec![], |b, i, _| {
                     let at = |b: &mut Builder, base, ty: Scalar| {
                         let size = b.i64(ty.size() as i64);
                         let offset = b.mul(i, size);
