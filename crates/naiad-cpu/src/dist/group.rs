@@ -312,7 +312,7 @@ impl Dist<'_> {
         Ok(())
     }
 
-    /// Whether some op that is yet to be walked wants the tile, not by way of a kept one.
+    /// Whether some op wants the tile that is not yet a root, not by way of a kept one.
     fn wanted(
         &self,
         v: Value,
@@ -324,11 +324,11 @@ impl Dist<'_> {
         }
         let wanted = self.plan.users(v).iter().any(|&user| {
             if plan::class(self.f, user) != Class::Virtual {
-                return self.plan.position(user) > self.now;
+                return self.plan.position(user) >= self.now;
             }
             self.f.results(user).iter().any(|&r| {
                 let kept = self.places.contains_key(&r) || chosen.contains(&r);
-                !kept && self.plan.last_use(r) > self.now && self.wanted(r, chosen, known)
+                !kept && self.plan.last_use(r) >= self.now && self.wanted(r, chosen, known)
             })
         });
         known.insert(v, wanted);

@@ -155,7 +155,7 @@ struct Dist<'a> {
     products: FxHashMap<Value, whole::Product>,
     /// What is being made runs only in one of two versions, so that nothing else may build on it.
     in_version: bool,
-    /// The position of the op that is being walked.
+    /// What wants something at an earlier position has got it, or is a root of the open group.
     now: u32,
 }
 

@@ -149,13 +149,18 @@ impl Dist<'_> {
             TileOp::Store { ptr, hints, .. } => {
                 self.before_write(Some(*ptr))?;
                 self.add_root(Root::Store { inst })?;
+                self.now += 1;
                 if self.plan.communicates || hints.volatile {
                     self.close_group()?;
                 }
                 Ok(())
             }
             op @ TileOp::Reduce { inputs, axis, .. } => match plan::simple_reduction(self.f, op) {
-                Some(f) => self.add_root(Root::Reduce { inst, input: inputs[0], f, axis: *axis }),
+                Some(f) => {
+                    self.add_root(Root::Reduce { inst, input: inputs[0], f, axis: *axis })?;
+                    self.now += 1;
+                    Ok(())
+                }
                 None => self.whole(inst),
             },
             _ => self.whole(inst),
