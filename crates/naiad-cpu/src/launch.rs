@@ -147,7 +147,7 @@ impl Code {
             return Outcome::Ended;
         }
         let threads = match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => pool::cores(),
             n => n,
         };
         let stop = AtomicU8::new(0);

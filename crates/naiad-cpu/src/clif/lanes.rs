@@ -2,7 +2,9 @@
 
 use super::target::Target;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, InstructionData, Opcode, InstBuilder, MemFlagsData, Type, types};
+use cranelift_codegen::ir::{
+    self, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, types,
+};
 use cranelift_frontend::FunctionBuilder;
 use naiad_ir::Scalar;
 use naiad_ir::thread::ThreadElem;

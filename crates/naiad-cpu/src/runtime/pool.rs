@@ -84,6 +84,21 @@ fn run_on(
     launch.outcome()
 }
 
+/// How many threads this process may run at once. Asked of the system once: on Linux the answer is read
+/// from files, which takes longer than many a launch.
+pub fn cores() -> usize {
+    // No `OnceLock`: a fork could leave that half initialized.
+    static CORES: AtomicUsize = AtomicUsize::new(0);
+    match CORES.load(Relaxed) {
+        0 => {
+            let n = thread::available_parallelism().map_or(1, usize::from);
+            CORES.store(n, Relaxed);
+            n
+        }
+        n => n,
+    }
+}
+
 /// The workers of one process.
 struct Pool {
     process: u32,
