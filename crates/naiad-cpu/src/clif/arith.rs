@@ -11,6 +11,12 @@ use naiad_ir::Scalar;
 use naiad_ir::scalar::{BinaryFn, Predicate, TernaryFn, UnaryFn};
 use naiad_ir::thread::ThreadElem;
 
+/// The logarithm of a constant that is a power of two in every lane, as a signed number too.
+fn power_of_two(x: &Lanes) -> Option<u32> {
+    let known = x.known_int().filter(|k| *k > 0)?;
+    (known.count_ones() == 1).then_some(known.trailing_zeros())
+}
+
 /// A row that should have been expanded, as an error.
 fn foreign(name: &str, of: Scalar) -> String {
     format!("there is neither an instruction for `{name}` of {of} nor an expansion")
@@ -28,6 +34,11 @@ impl Emit<'_> {
         if of.is_float() {
             let native: fn(&mut Self, ir::Value) -> ir::Value = match f {
                 UnaryFn::Neg => |e, x| e.b.ins().fneg(x),
+                UnaryFn::Abs if !x.is_scalar() => |e, x| {
+                    let lane = e.b.func.dfg.value_type(x).lane_type();
+                    let rest = e.splat_const(lane, u64::MAX >> (65 - lane.bits()));
+                    e.b.ins().band(x, rest)
+                },
                 UnaryFn::Abs => |e, x| e.b.ins().fabs(x),
                 UnaryFn::Floor => |e, x| e.b.ins().floor(x),
                 UnaryFn::Ceil => |e, x| e.b.ins().ceil(x),
@@ -94,6 +105,10 @@ impl Emit<'_> {
                 BinaryFn::Mul => return Ok(self.product(x, y)),
                 BinaryFn::Umulhi => return Ok(self.high_product(x, y)),
                 BinaryFn::Idiv => return Ok(self.quotient(of, x, y)),
+                BinaryFn::Rem if !of.is_signed() && power_of_two(y).is_some() => {
+                    let below = Lanes::constant(y.lane, y.count, y.known().unwrap_or(1) - 1);
+                    return Ok(self.by_part(x.lane, [x, &below], |e, [x, y]| e.b.ins().band(x, y)));
+                }
                 BinaryFn::Rem => {
                     // With a quotient of 0 where the divisor is 0 this is `x` there, as it must be.
                     let quotient = self.quotient(of, x, y);
@@ -209,6 +224,11 @@ impl Emit<'_> {
 
     /// The low half of the product.
     fn product(&mut self, x: &Lanes, y: &Lanes) -> Lanes {
+        for (x, y) in [(x, y), (y, x)] {
+            if let Some(by) = power_of_two(y) {
+                return self.shift_known(x, by, |e, x, by| e.b.ins().ishl(x, by));
+            }
+        }
         if !x.is_scalar() && x.lane == types::I8 {
             let (x, y) = (self.resize(x, 16, false), self.resize(y, 16, false));
             let product = self.product(&x, &y);
@@ -243,8 +263,12 @@ impl Emit<'_> {
     /// The quotient rounded toward zero, 0 where the divisor is.
     fn quotient(&mut self, of: Scalar, x: &Lanes, y: &Lanes) -> Lanes {
         let bits = x.lane.bits();
+        if let Some(by) = power_of_two(y) {
+            return self.shifted_quotient(of, x, by);
+        }
         if x.is_scalar() || bits == 64 || !self.target.rounds {
-            return self.by_lane(x.lane, [x, y], |e, [x, y]| e.scalar_quotient(of, x, y));
+            let known = y.known_int();
+            return self.by_lane(x.lane, [x, y], |e, [x, y]| e.scalar_quotient(of, x, y, known));
         }
         if bits < 32 {
             let of = if of.is_signed() { Scalar::I32 } else { Scalar::U32 };
@@ -288,7 +312,28 @@ impl Emit<'_> {
         }
     }
 
-    fn scalar_quotient(&mut self, of: Scalar, x: ir::Value, y: ir::Value) -> ir::Value {
+    /// The quotient by a power of two. Of a negative number the shift alone would round down.
+    fn shifted_quotient(&mut self, of: Scalar, x: &Lanes, by: u32) -> Lanes {
+        if !of.is_signed() || by == 0 {
+            return self.shift_known(x, by, |e, x, by| e.b.ins().ushr(x, by));
+        }
+        let bits = of.bits();
+        let signs = self.shift_known(x, bits - 1, |e, x, by| e.b.ins().sshr(x, by));
+        let less = self.shift_known(&signs, bits - by, |e, x, by| e.b.ins().ushr(x, by));
+        let sum = self.by_part(x.lane, [x, &less], |e, [x, y]| e.b.ins().iadd(x, y));
+        self.shift_known(&sum, by, |e, x, by| e.b.ins().sshr(x, by))
+    }
+
+    fn scalar_quotient(
+        &mut self,
+        of: Scalar,
+        x: ir::Value,
+        y: ir::Value,
+        known: Option<i64>,
+    ) -> ir::Value {
+        if known.is_some_and(|y| y != 0 && y != -1) {
+            return if of.is_signed() { self.b.ins().sdiv(x, y) } else { self.b.ins().udiv(x, y) };
+        }
         // Division traps by 0, and by -1 where the quotient is too large. By both, the quotient is what
         // the product is.
         let one = self.iconst(self.b.func.dfg.value_type(y), 1);
@@ -310,26 +355,38 @@ impl Emit<'_> {
 
     /// Shifts, by amounts of any size.
     fn shift(&mut self, f: BinaryFn, of: Scalar, x: &Lanes, y: &Lanes) -> Lanes {
+        if let Some(by) = y.known() {
+            let most = of.bits() - 1;
+            let inside = by <= u64::from(most);
+            let by = by.min(most.into()) as u32;
+            return match (f, of.is_signed()) {
+                (BinaryFn::Shr, true) => self.shift_known(x, by, |e, x, by| e.b.ins().sshr(x, by)),
+                _ if !inside => Lanes::constant(x.lane, x.count, 0),
+                (BinaryFn::Shr, false) => self.shift_known(x, by, |e, x, by| e.b.ins().ushr(x, by)),
+                _ => self.shift_known(x, by, |e, x, by| e.b.ins().ishl(x, by)),
+            };
+        }
         if !x.is_scalar() && !y.uniform {
             return self.by_lane(x.lane, [x, y], |e, [x, y]| e.shift_by(f, of, x, y));
-        }
-        if let Some(by) = self.known(y) {
-            // By a constant it is one instruction.
-            return self.by_part(x.lane, [x], |e, [x]| e.shift_by_known(f, of, x, by));
         }
         let by = self.extract(y, 0);
         self.by_part(x.lane, [x], |e, [x]| e.shift_by(f, of, x, by))
     }
 
-    fn shift_by_known(&mut self, f: BinaryFn, of: Scalar, x: ir::Value, by: u64) -> ir::Value {
-        let width = u64::from(of.bits());
-        let inside = by.min(width - 1) as i64;
-        match f {
-            BinaryFn::Shr if of.is_signed() => self.b.ins().sshr_imm_u(x, inside),
-            _ if by >= width => self.b.ins().isub(x, x),
-            BinaryFn::Shl => self.b.ins().ishl_imm_u(x, inside),
-            _ => self.b.ins().ushr_imm_u(x, inside),
+    /// Shifts by a number inside the type.
+    fn shift_known(
+        &mut self,
+        x: &Lanes,
+        by: u32,
+        shift: fn(&mut Self, ir::Value, ir::Value) -> ir::Value,
+    ) -> Lanes {
+        if by == 0 {
+            return x.clone();
         }
+        self.by_part(x.lane, [x], |e, [x]| {
+            let by = e.iconst(types::I32, by.into());
+            shift(e, x, by)
+        })
     }
 
     fn shift_by(&mut self, f: BinaryFn, of: Scalar, x: ir::Value, by: ir::Value) -> ir::Value {
@@ -366,12 +423,20 @@ impl Emit<'_> {
         if now == bits {
             return x.clone();
         }
+        if let (Some(zero), Some(sign)) = (x.known(), x.known_int()) {
+            return Lanes::constant(
+                int_type(bits),
+                x.count,
+                if signed { sign as u64 } else { zero },
+            );
+        }
         if x.is_scalar() {
             let ty = int_type(bits);
+            let one = self.one(x);
             let value = match (bits < now, signed) {
-                (true, _) => self.b.ins().ireduce(ty, x.one()),
-                (false, true) => self.b.ins().sextend(ty, x.one()),
-                (false, false) => self.b.ins().uextend(ty, x.one()),
+                (true, _) => self.b.ins().ireduce(ty, one),
+                (false, true) => self.b.ins().sextend(ty, one),
+                (false, false) => self.b.ins().uextend(ty, one),
             };
             return Lanes::scalar(ty, value);
         }
@@ -383,22 +448,22 @@ impl Emit<'_> {
     fn halve(&mut self, x: &Lanes) -> Lanes {
         let lane = int_type(x.lane.bits() / 2);
         let ty = vector_type(lane);
-        let parts = x
-            .parts
+        let halves = self.parts(x);
+        let parts = halves
             .chunks(2)
             .map(|pair| {
                 let [a, b] = [pair[0], pair[pair.len() - 1]].map(|x| self.bitcast(ty, x));
                 self.shuffle_parts(lane, a, b, |i| 2 * i)
             })
             .collect();
-        Lanes { uniform: x.uniform, ..Lanes::vector(lane, x.count, parts) }
+        Lanes::vector(lane, x.count, parts).all_equal_if(x.uniform)
     }
 
     fn double(&mut self, x: &Lanes, signed: bool) -> Lanes {
         let lane = int_type(2 * x.lane.bits());
         let parts = (0..x.count.div_ceil(lanes_in_part(lane)))
             .map(|i| {
-                let part = x.parts[i as usize / 2];
+                let part = self.part(x, i as usize / 2);
                 match (i % 2 == 1, signed) {
                     (false, true) => self.b.ins().swiden_low(part),
                     (true, true) => self.b.ins().swiden_high(part),
@@ -407,6 +472,6 @@ impl Emit<'_> {
                 }
             })
             .collect();
-        Lanes { uniform: x.uniform, ..Lanes::vector(lane, x.count, parts) }
+        Lanes::vector(lane, x.count, parts).all_equal_if(x.uniform)
     }
 }

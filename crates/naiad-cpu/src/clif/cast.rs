@@ -45,7 +45,7 @@ impl Emit<'_> {
             return self.cast(Scalar::F32, to, rounding, &wide);
         }
         if to.is_bool() {
-            let zero = self.constant(x.lane, x.count, 0);
+            let zero = Lanes::constant(x.lane, x.count, 0);
             return self.compare(Predicate::Ne, from.into(), x, &zero);
         }
         match (from.is_float(), to) {
@@ -77,11 +77,12 @@ impl Emit<'_> {
         let lane = lane_type(to.into());
         if x.is_scalar() {
             let (one, zero) = (self.lane_const(lane, one), self.lane_const(lane, 0));
-            return Lanes::scalar(lane, self.b.ins().select(x.one(), one, zero));
+            let x = self.one(x);
+            return Lanes::scalar(lane, self.b.ins().select(x, one, zero));
         }
         let mask = self.mask_of(x, lane.bits());
-        let one = self.splat_const(mask.lane, one);
-        let image = self.by_part(mask.lane, [&mask], |e, [m]| e.b.ins().band(m, one));
+        let one = Lanes::constant(mask.lane, x.count, one);
+        let image = self.by_part(mask.lane, [&mask, &one], |e, [m, one]| e.b.ins().band(m, one));
         self.recast(&image, lane)
     }
 
@@ -107,7 +108,10 @@ impl Emit<'_> {
         }
         let x = self.resize(x, 32, signed);
         let parts = (0..x.count.div_ceil(2))
-            .map(|i| self.half_to_f64(x.parts[i as usize / 2], i % 2 == 1, signed))
+            .map(|i| {
+                let part = self.part(&x, i as usize / 2);
+                self.half_to_f64(part, i % 2 == 1, signed)
+            })
             .collect();
         Lanes::vector(types::F64, x.count, parts)
     }
@@ -157,9 +161,8 @@ impl Emit<'_> {
         // Saturated to 16 bits; 8 bits are the low ones of those.
         let wide = self.float_to_int(Scalar::I32, x);
         let limits = if signed { [-0x8000, 0x7fff] } else { [0, 0xffff] };
-        let [least, most] =
-            limits.map(|l| self.constant(types::I32, x.count, l as u32 as u64).parts[0]);
-        let clamped = self.by_part(types::I32, [&wide], |e, [x]| {
+        let [least, most] = limits.map(|l| Lanes::constant(types::I32, x.count, l as u32 as u64));
+        let clamped = self.by_part(types::I32, [&wide, &least, &most], |e, [x, least, most]| {
             let x = e.b.ins().smax(x, least);
             e.b.ins().smin(x, most)
         });
@@ -168,11 +171,12 @@ impl Emit<'_> {
 
     fn promote(&mut self, x: &Lanes) -> Lanes {
         if x.is_scalar() {
-            return Lanes::scalar(types::F64, self.b.ins().fpromote(types::F64, x.one()));
+            let x = self.one(x);
+            return Lanes::scalar(types::F64, self.b.ins().fpromote(types::F64, x));
         }
         let parts = (0..x.count.div_ceil(2))
             .map(|i| {
-                let mut part = x.parts[i as usize / 2];
+                let mut part = self.part(x, i as usize / 2);
                 if i % 2 == 1 {
                     part = self.shuffle_parts(types::F32, part, part, |i| 2 + i % 2);
                 }
@@ -185,12 +189,13 @@ impl Emit<'_> {
     fn demote(&mut self, how: Demote, x: &Lanes) -> Lanes {
         if x.is_scalar() {
             if how == Demote::To(Rounding::Nearest) {
-                return Lanes::scalar(types::F32, self.b.ins().fdemote(types::F32, x.one()));
+                let x = self.one(x);
+                return Lanes::scalar(types::F32, self.b.ins().fdemote(types::F32, x));
             }
             return self.as_vector(x, |e, x| e.demote(how, x));
         }
-        let parts = x
-            .parts
+        let halves = self.parts(x);
+        let parts = halves
             .chunks(2)
             .map(|pair| {
                 let low = self.demote_part(how, pair[0]);
@@ -240,7 +245,8 @@ impl Emit<'_> {
 
     /// Does with the lowest lane of a vector what is not written for scalars.
     fn as_vector(&mut self, x: &Lanes, f: impl FnOnce(&mut Self, &Lanes) -> Lanes) -> Lanes {
-        let part = self.low_lane(x.lane, x.one());
+        let one = self.one(x);
+        let part = self.low_lane(x.lane, one);
         let made = f(self, &Lanes::vector(x.lane, 2, smallvec![part]));
         Lanes::scalar(made.lane, self.extract(&made, 0))
     }

@@ -2,12 +2,11 @@
 
 use super::target::Target;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    self, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, types,
-};
+use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Type, types};
 use cranelift_frontend::FunctionBuilder;
 use naiad_ir::Scalar;
 use naiad_ir::thread::ThreadElem;
+use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 /// Values of Cranelift, of one type.
@@ -23,40 +22,87 @@ pub type Parts = SmallVec<[ir::Value; 4]>;
 pub struct Lanes {
     pub lane: Type,
     pub count: u32,
-    pub parts: Parts,
+    held: Held,
     /// Whether all lanes are equal. Such a mask has every width at once.
     pub uniform: bool,
 }
 
+/// Constants are made anew for each part that uses them: an instruction takes them from memory, where
+/// a register would have to be kept for them all the time.
+#[derive(Clone)]
+enum Held {
+    Values(Parts),
+    /// The bits of each part, or of all parts.
+    Constant(SmallVec<[u128; 1]>),
+}
+
 impl Lanes {
     pub fn scalar(lane: Type, value: ir::Value) -> Lanes {
-        Lanes { lane, count: 1, parts: smallvec![value], uniform: true }
+        Lanes { lane, count: 1, held: Held::Values(smallvec![value]), uniform: true }
     }
 
     pub fn vector(lane: Type, count: u32, parts: Parts) -> Lanes {
-        debug_assert_eq!(parts.len() as u32, count.div_ceil(lanes_in_part(lane)));
-        Lanes { lane, count, parts, uniform: false }
+        debug_assert_eq!(parts.len() as u32, parts_of(lane, count));
+        Lanes { lane, count, held: Held::Values(parts), uniform: count == 1 }
+    }
+
+    /// The image in every lane.
+    pub fn constant(lane: Type, count: u32, image: u64) -> Lanes {
+        let held = Held::Constant(smallvec![bits(lane, |_| image)]);
+        Lanes { lane, count, held, uniform: true }
+    }
+
+    /// A constant for each lane, by its image.
+    pub fn of(lane: Type, count: u32, image: impl Fn(u32) -> u64) -> Lanes {
+        let each = lanes_in_part(lane);
+        let part = |p| bits(lane, |i| image(p * each + i));
+        let held = Held::Constant((0..parts_of(lane, count)).map(part).collect());
+        Lanes { lane, count, held, uniform: count == 1 }
+    }
+
+    pub fn all_equal_if(self, uniform: bool) -> Lanes {
+        Lanes { uniform: self.uniform || uniform, ..self }
     }
 
     pub fn is_scalar(&self) -> bool {
         self.count == 1
     }
 
-    /// The value of a scalar.
-    pub fn one(&self) -> ir::Value {
-        debug_assert!(self.is_scalar());
-        self.parts[0]
-    }
-
-    /// The type of a part.
-    pub fn ty(&self) -> Type {
-        part_type(self.lane, self.count)
+    pub fn num_parts(&self) -> usize {
+        parts_of(self.lane, self.count) as usize
     }
 
     /// Lanes of a part that mean something.
     pub fn lanes_used(&self) -> u32 {
         self.count.min(lanes_in_part(self.lane))
     }
+
+    /// The image of every lane, where it is known.
+    pub fn known(&self) -> Option<u64> {
+        match &self.held {
+            Held::Constant(bits) if self.uniform => {
+                Some(bits[0] as u64 & u64::MAX >> (64 - self.lane.bits()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The same, as a signed number.
+    pub fn known_int(&self) -> Option<i64> {
+        let unused = 64 - self.lane.bits();
+        self.known().map(|image| (image << unused) as i64 >> unused)
+    }
+}
+
+/// The bits of a part with these images.
+fn bits(lane: Type, image: impl Fn(u32) -> u64) -> u128 {
+    let mask = u128::MAX >> (128 - lane.bits());
+    (0..lanes_in_part(lane))
+        .fold(0, |bits, i| bits | (u128::from(image(i)) & mask) << (i * lane.bits()))
+}
+
+fn parts_of(lane: Type, count: u32) -> u32 {
+    if count == 1 { 1 } else { count.div_ceil(lanes_in_part(lane)) }
 }
 
 /// Lanes of this type in 128 bits.
@@ -86,18 +132,50 @@ pub fn int_type(bits: u32) -> Type {
     Type::int(bits as u16).unwrap_or(types::INVALID)
 }
 
+/// Nobody writes to the constants, and they are aligned.
+const POOL: MemFlagsData = MemFlagsData::trusted().with_readonly();
+
 /// Bytes are numbered from the low end on every machine that we write for.
 const BITCAST: MemFlagsData = MemFlagsData::new().with_endianness(ir::Endianness::Little);
+
+/// Constants of 128 bits that code loads; a run is told where they are.
+#[derive(Default)]
+pub struct Pool {
+    pub constants: Vec<u128>,
+    index: FxHashMap<u128, usize>,
+}
+
+impl Pool {
+    fn offset(&mut self, bits: u128) -> i32 {
+        let next = self.constants.len();
+        let at = *self.index.entry(bits).or_insert(next);
+        if at == next {
+            self.constants.push(bits);
+        }
+        (16 * at) as i32
+    }
+}
 
 /// Makes instructions: a builder of Cranelift's with vectors that it does not have.
 pub struct Emit<'b> {
     pub b: FunctionBuilder<'b>,
     pub target: &'b Target,
+    pub pool: Pool,
+    /// Where the pool is.
+    pub pool_address: ir::Value,
     /// Where stores go that nobody wants.
     pub nowhere: Option<ir::StackSlot>,
+    /// Masks of the present block that were brought to another width, by their first part.
+    pub masks: FxHashMap<(ir::Value, u32), Lanes>,
 }
 
 impl Emit<'_> {
+    /// Goes on in another block.
+    pub fn enter(&mut self, block: ir::Block) {
+        self.masks.clear();
+        self.b.switch_to_block(block);
+    }
+
     pub fn iconst(&mut self, ty: Type, value: i64) -> ir::Value {
         let unused = 64 - ty.bits();
         self.b.ins().iconst(ty, ((value as u64) << unused >> unused) as i64)
@@ -114,56 +192,36 @@ impl Emit<'_> {
 
     /// A part with this image in each lane.
     pub fn splat_const(&mut self, lane: Type, image: u64) -> ir::Value {
-        let size = lane.bytes() as usize;
-        self.vconst(lane, |i| image.to_le_bytes()[i % size])
+        self.part(&Lanes::constant(lane, lanes_in_part(lane), image), 0)
     }
 
-    fn vconst(&mut self, lane: Type, byte: impl Fn(usize) -> u8) -> ir::Value {
-        let bytes: Vec<u8> = (0..16).map(byte).collect();
-        let constant = self.b.func.dfg.constants.insert(bytes.into());
-        self.b.ins().vconst(vector_type(lane), constant)
-    }
-
-    /// The image in every lane.
-    pub fn constant(&mut self, lane: Type, count: u32, image: u64) -> Lanes {
-        if count == 1 {
-            return Lanes::scalar(lane, self.lane_const(lane, image));
+    /// A part of a vector, or the value of a scalar.
+    pub fn part(&mut self, x: &Lanes, index: usize) -> ir::Value {
+        let bits = match &x.held {
+            Held::Values(parts) => return parts[index],
+            Held::Constant(bits) => bits[if bits.len() == 1 { 0 } else { index }],
+        };
+        if x.is_scalar() {
+            return self.lane_const(x.lane, bits as u64);
         }
-        let part = self.splat_const(lane, image);
-        self.repeat(lane, count, part)
+        let ty = vector_type(x.lane);
+        // These need no memory.
+        if bits == 0 || bits == u128::MAX {
+            let constant = self.b.func.dfg.constants.insert(bits.to_le_bytes().as_slice().into());
+            return self.b.ins().vconst(ty, constant);
+        }
+        let offset = self.pool.offset(bits);
+        self.b.ins().load(ty, POOL, self.pool_address, offset)
     }
 
-    /// The image that is in every lane, where it is a constant.
-    pub fn known(&self, x: &Lanes) -> Option<u64> {
-        let inst = self.b.func.dfg.value_def(x.parts[0]).inst()?;
-        let unused = 64 - x.lane.bits();
-        match self.b.func.dfg.insts[inst] {
-            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => {
-                Some((imm.bits() as u64) << unused >> unused)
-            }
-            InstructionData::UnaryConst { opcode: Opcode::Vconst, constant_handle }
-                if x.uniform =>
-            {
-                let bytes = self.b.func.dfg.constants.get(constant_handle).as_slice();
-                let mut image = [0; 8];
-                let size = x.lane.bytes() as usize;
-                image[..size].copy_from_slice(bytes.get(..size)?);
-                Some(u64::from_le_bytes(image))
-            }
-            _ => None,
-        }
+    /// The value of a scalar.
+    pub fn one(&mut self, x: &Lanes) -> ir::Value {
+        debug_assert!(x.is_scalar());
+        self.part(x, 0)
     }
 
-    /// Numbers from 0 on.
-    pub fn iota(&mut self, lane: Type, count: u32) -> Lanes {
-        if count == 1 {
-            return self.constant(lane, 1, 0);
-        }
-        let (size, each) = (lane.bytes() as usize, lanes_in_part(lane) as usize);
-        let parts = (0..count.div_ceil(each as u32) as usize)
-            .map(|p| self.vconst(lane, |i| ((p * each + i / size) as u64).to_le_bytes()[i % size]))
-            .collect();
-        Lanes::vector(lane, count, parts)
+    pub fn parts(&mut self, x: &Lanes) -> Parts {
+        (0..x.num_parts()).map(|i| self.part(x, i)).collect()
     }
 
     pub fn splat(&mut self, src: ir::Value, count: u32) -> Lanes {
@@ -183,8 +241,8 @@ impl Emit<'_> {
     }
 
     fn repeat(&mut self, lane: Type, count: u32, part: ir::Value) -> Lanes {
-        let parts = smallvec![part; count.div_ceil(lanes_in_part(lane)) as usize];
-        Lanes { uniform: true, ..Lanes::vector(lane, count, parts) }
+        let parts = smallvec![part; parts_of(lane, count) as usize];
+        Lanes::vector(lane, count, parts).all_equal_if(true)
     }
 
     /// The same bits as another type of the same width.
@@ -197,23 +255,40 @@ impl Emit<'_> {
 
     /// The same bits with lanes of another type of the same width.
     pub fn recast(&mut self, x: &Lanes, lane: Type) -> Lanes {
-        let ty = part_type(lane, x.count);
-        let parts = x.parts.iter().map(|&p| self.bitcast(ty, p)).collect();
-        Lanes { lane, parts, ..*x }
+        let held = match &x.held {
+            Held::Constant(bits) => Held::Constant(bits.clone()),
+            Held::Values(parts) => {
+                let ty = part_type(lane, x.count);
+                Held::Values(parts.iter().map(|&p| self.bitcast(ty, p)).collect())
+            }
+        };
+        Lanes { lane, held, ..*x }
     }
 
     pub fn extract(&mut self, x: &Lanes, lane: u32) -> ir::Value {
+        if let Some(image) = x.known() {
+            return self.lane_const(x.lane, image);
+        }
         if x.is_scalar() {
-            return x.one();
+            return self.one(x);
         }
         let each = lanes_in_part(x.lane);
-        self.b.ins().extractlane(x.parts[(lane / each) as usize], (lane % each) as u8)
+        let part = self.part(x, (lane / each) as usize);
+        // Of a vector that repeats a scalar, the scalar.
+        if x.uniform
+            && let ir::ValueDef::Result(inst, _) = self.b.func.dfg.value_def(part)
+            && let ir::InstructionData::Unary { opcode: ir::Opcode::Splat, arg } =
+                self.b.func.dfg.insts[inst]
+        {
+            return arg;
+        }
+        self.b.ins().extractlane(part, (lane % each) as u8)
     }
 
     /// A lane of a mask as a boolean.
     pub fn extract_bool(&mut self, mask: &Lanes, lane: u32) -> ir::Value {
         if mask.is_scalar() {
-            return mask.one();
+            return self.one(mask);
         }
         let ones = self.extract(mask, lane);
         let byte =
@@ -274,12 +349,17 @@ impl Emit<'_> {
     ) -> Lanes {
         let first = args[0];
         debug_assert!(first.is_scalar() || lane.bits() == first.lane.bits());
-        let parts = (0..first.parts.len()).map(|i| f(self, args.map(|x| x.parts[i]))).collect();
+        let parts = (0..first.num_parts())
+            .map(|i| {
+                let args = args.map(|x| self.part(x, i));
+                f(self, args)
+            })
+            .collect();
         let uniform = args.iter().all(|x| x.uniform);
-        Lanes { lane, count: first.count, parts, uniform }
+        Lanes::vector(lane, first.count, parts).all_equal_if(uniform)
     }
 
-    /// The lanes `order[i]` of two parts' bytes; `None` for what may be anything.
+    /// The bytes `order[i]` of two parts.
     fn shuffle_bytes(&mut self, a: ir::Value, b: ir::Value, order: &[u8; 16]) -> ir::Value {
         let ty = self.b.func.dfg.value_type(a);
         let (x, y) = (self.bitcast(types::I8X16, a), self.bitcast(types::I8X16, b));
@@ -348,21 +428,34 @@ impl Emit<'_> {
         if mask.is_scalar() || mask.lane.bits() == bits {
             return mask.clone();
         }
+        let lane = int_type(bits);
         if mask.uniform {
-            let part = self.bitcast(vector_type(int_type(bits)), mask.parts[0]);
-            return self.repeat(int_type(bits), mask.count, part);
+            let held = match &mask.held {
+                Held::Constant(bits) => {
+                    return Lanes { lane, held: Held::Constant(bits.clone()), ..*mask };
+                }
+                Held::Values(parts) => parts[0],
+            };
+            let part = self.bitcast(vector_type(lane), held);
+            return self.repeat(lane, mask.count, part);
+        }
+        let first = self.part(mask, 0);
+        if let Some(known) = self.masks.get(&(first, bits)) {
+            return known.clone();
         }
         let half_way =
             if mask.lane.bits() < bits { self.widen_mask(mask) } else { self.narrow_mask(mask) };
-        self.mask_of(&half_way, bits)
+        let converted = self.mask_of(&half_way, bits);
+        self.masks.insert((first, bits), converted.clone());
+        converted
     }
 
     fn widen_mask(&mut self, mask: &Lanes) -> Lanes {
         let lane = int_type(2 * mask.lane.bits());
         let (each, narrow) = (lanes_in_part(lane), lanes_in_part(mask.lane));
-        let parts = (0..mask.count.div_ceil(each))
+        let parts = (0..parts_of(lane, mask.count))
             .map(|p| {
-                let src = mask.parts[p as usize / 2];
+                let src = self.part(mask, p as usize / 2);
                 let first = p % 2 * each;
                 let twice =
                     self.shuffle_parts(mask.lane, src, src, |i| first + i / 2 + i % 2 * narrow);
@@ -374,8 +467,8 @@ impl Emit<'_> {
 
     fn narrow_mask(&mut self, mask: &Lanes) -> Lanes {
         let lane = int_type(mask.lane.bits() / 2);
-        let parts = mask
-            .parts
+        let halves = self.parts(mask);
+        let parts = halves
             .chunks(2)
             .map(|pair| {
                 let (a, b) = (pair[0], pair[pair.len() - 1]);
@@ -393,12 +486,13 @@ impl Emit<'_> {
     /// The mask as a number, lane 0 lowest, in 64 bits.
     pub fn mask_bits(&mut self, mask: &Lanes) -> ir::Value {
         if mask.is_scalar() {
-            return self.b.ins().uextend(types::I64, mask.one());
+            let one = self.one(mask);
+            return self.b.ins().uextend(types::I64, one);
         }
         // The fewest registers first: a byte for a lane is enough.
-        let mask = if mask.parts.len() > 1 { self.mask_of(mask, 8) } else { mask.clone() };
+        let mask = if mask.num_parts() > 1 { self.mask_of(mask, 8) } else { mask.clone() };
         let mut bits: Option<ir::Value> = None;
-        for (i, &part) in mask.parts.iter().enumerate() {
+        for (i, part) in self.parts(&mask).into_iter().enumerate() {
             let low = self.b.ins().vhigh_bits(types::I32, part);
             let low = self.b.ins().uextend(types::I64, low);
             bits = Some(match bits {
@@ -426,7 +520,7 @@ impl Emit<'_> {
 
     pub fn any(&mut self, mask: &Lanes) -> ir::Value {
         if mask.is_scalar() {
-            return mask.one();
+            return self.one(mask);
         }
         let joined = self.join(mask, |b, x, y| b.ins().bor(x, y));
         let bits = self.mask_bits(&joined);
@@ -435,7 +529,7 @@ impl Emit<'_> {
 
     pub fn all(&mut self, mask: &Lanes) -> ir::Value {
         if mask.is_scalar() {
-            return mask.one();
+            return self.one(mask);
         }
         let joined = self.join(mask, |b, x, y| b.ins().band(x, y));
         let bits = self.mask_bits(&joined);
@@ -448,9 +542,10 @@ impl Emit<'_> {
         mask: &Lanes,
         f: impl Fn(&mut FunctionBuilder<'_>, ir::Value, ir::Value) -> ir::Value,
     ) -> Lanes {
-        let mut part = mask.parts[0];
-        for &p in &mask.parts[1..] {
-            part = f(&mut self.b, part, p);
+        let mut part = self.part(mask, 0);
+        for i in 1..mask.num_parts() {
+            let next = self.part(mask, i);
+            part = f(&mut self.b, part, next);
         }
         Lanes::vector(mask.lane, mask.lanes_used(), smallvec![part])
     }
@@ -458,8 +553,8 @@ impl Emit<'_> {
     /// Lane by lane one or the other.
     pub fn select(&mut self, mask: &Lanes, yes: &Lanes, no: &Lanes) -> Lanes {
         if yes.is_scalar() {
-            let value = self.b.ins().select(mask.one(), yes.one(), no.one());
-            return Lanes::scalar(yes.lane, value);
+            let [mask, x, y] = [mask, yes, no].map(|x| self.one(x));
+            return Lanes::scalar(yes.lane, self.b.ins().select(mask, x, y));
         }
         let mask = self.mask_of(mask, yes.lane.bits());
         self.by_part(yes.lane, [&mask, yes, no], |e, [m, y, n]| e.blend(m, y, n))

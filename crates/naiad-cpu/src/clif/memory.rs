@@ -54,7 +54,8 @@ impl Emit<'_> {
             None => self.load_all(lane, count, p),
             Some(mask) if count == 1 => {
                 let address = self.address(p, 0);
-                let lanes = [self.load_lane(lane, address, Some((mask.one(), 0)))];
+                let bit = (self.one(mask), 0);
+                let lanes = [self.load_lane(lane, address, Some(bit))];
                 self.from_lanes(lane, &lanes)
             }
             Some(mask) => self.load_some(lane, count, p, mask),
@@ -82,7 +83,8 @@ impl Emit<'_> {
             None => self.store_all(&raw, p),
             Some(mask) if raw.is_scalar() => {
                 let address = self.address(p, 0);
-                self.store_lane(raw.one(), address, Some((mask.one(), 0)));
+                let (x, bit) = (self.one(&raw), (self.one(mask), 0));
+                self.store_lane(x, address, Some(bit));
             }
             Some(mask) => self.store_some(&raw, p, mask),
         }
@@ -104,7 +106,7 @@ impl Emit<'_> {
         if elem != ThreadElem::Scalar(Scalar::I1) {
             return raw;
         }
-        let zero = self.constant(types::I8, raw.count, 0);
+        let zero = Lanes::constant(types::I8, raw.count, 0);
         self.by_part(types::I8, [&raw, &zero], |e, [x, zero]| {
             e.b.ins().icmp(IntCC::NotEqual, x, zero)
         })
@@ -115,8 +117,8 @@ impl Emit<'_> {
             return value.clone();
         }
         let bytes = self.mask_of(value, 8);
-        let one = self.splat_const(types::I8, 1);
-        self.by_part(types::I8, [&bytes], |e, [x]| e.b.ins().band(x, one))
+        let one = Lanes::constant(types::I8, value.count, 1);
+        self.by_part(types::I8, [&bytes, &one], |e, [x, one]| e.b.ins().band(x, one))
     }
 
     fn load_all(&mut self, lane: Type, count: u32, p: Place) -> Lanes {
@@ -143,7 +145,8 @@ impl Emit<'_> {
 
     fn store_all(&mut self, value: &Lanes, p: Place) {
         let bytes = i64::from(value.count * value.lane.bytes());
-        for (i, &part) in value.parts.iter().enumerate() {
+        for i in 0..value.num_parts() {
+            let part = self.part(value, i);
             let (addr, disp) = self.near(p, 16 * i as i64);
             let narrow = if value.is_scalar() { None } else { narrow_type(bytes) };
             let x = match narrow {
@@ -198,7 +201,7 @@ impl Emit<'_> {
         let all = self.load_all(lane, count, p);
         self.leave(join, &all);
 
-        self.b.switch_to_block(slow);
+        self.enter(slow);
         self.b.seal_block(slow);
         let some = if count <= UNROLLED {
             let bits = self.mask_bits(mask);
@@ -211,14 +214,14 @@ impl Emit<'_> {
             self.from_lanes(lane, &lanes)
         } else {
             let buffer = self.buffer(lane, count);
-            let zeros = self.constant(lane, count, 0);
+            let zeros = Lanes::constant(lane, count, 0);
             self.store_all(&zeros, buffer);
             self.each_wanted(mask, lane, |e, at| e.copy_lane(lane, p, buffer, at));
             self.load_all(lane, count, buffer)
         };
         self.leave(join, &some);
 
-        self.b.switch_to_block(join);
+        self.enter(join);
         self.b.seal_block(join);
         Lanes::vector(lane, count, results)
     }
@@ -230,7 +233,7 @@ impl Emit<'_> {
         self.store_all(value, p);
         self.b.ins().jump(join, &[]);
 
-        self.b.switch_to_block(slow);
+        self.enter(slow);
         self.b.seal_block(slow);
         if count <= UNROLLED {
             let bits = self.mask_bits(mask);
@@ -246,7 +249,7 @@ impl Emit<'_> {
         }
         self.b.ins().jump(join, &[]);
 
-        self.b.switch_to_block(join);
+        self.enter(join);
         self.b.seal_block(join);
     }
 
@@ -272,7 +275,7 @@ impl Emit<'_> {
         let bits = self.mask_bits(mask);
         self.b.ins().brif(bits, inside, &[bits.into()], exit, &[]);
 
-        self.b.switch_to_block(inside);
+        self.enter(inside);
         let lowest = self.b.ins().ctz(left);
         let at = self.b.ins().ishl_imm_u(lowest, i64::from(lane.bytes().trailing_zeros()));
         body(self, at);
@@ -281,7 +284,7 @@ impl Emit<'_> {
         self.b.ins().brif(rest, inside, &[rest.into()], exit, &[]);
         self.b.seal_block(inside);
         self.b.seal_block(exit);
-        self.b.switch_to_block(exit);
+        self.enter(exit);
     }
 
     /// Goes on where the whole mask is true; gives the block where it is not.
@@ -289,13 +292,14 @@ impl Emit<'_> {
         let (fast, slow) = (self.b.create_block(), self.b.create_block());
         let all = self.all(mask);
         self.b.ins().brif(all, fast, &[], slow, &[]);
-        self.b.switch_to_block(fast);
+        self.enter(fast);
         self.b.seal_block(fast);
         slow
     }
 
     fn leave(&mut self, to: ir::Block, with: &Lanes) {
-        let args: SmallVec<[ir::BlockArg; 4]> = with.parts.iter().map(|&v| v.into()).collect();
+        let args: SmallVec<[ir::BlockArg; 4]> =
+            self.parts(with).iter().map(|&v| v.into()).collect();
         self.b.ins().jump(to, &args);
     }
 }

@@ -76,9 +76,14 @@ pub struct Report {
 pub struct Machine {
     code: code::Code,
     frame_bytes: usize,
+    /// What the code loads: it knows the places in here, and is told where this is.
+    constants: Box<[Aligned]>,
 }
 
-type Entry = unsafe extern "C" fn(*const u64, *mut u8, *mut Report) -> u8;
+#[repr(align(16))]
+struct Aligned(#[allow(dead_code, reason = "read by the code")] u128);
+
+type Entry = unsafe extern "C" fn(*const u64, *mut u8, *mut Report, *const Aligned) -> u8;
 
 impl Machine {
     /// The size of the scratch memory that a run needs.
@@ -107,7 +112,7 @@ impl Machine {
         // SAFETY: the code was written with this signature.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.bytes().as_ptr()) };
         // SAFETY: the caller's promise, and the table's.
-        unsafe { entry(slots, frame, report) != 0 }
+        unsafe { entry(slots, frame, report, self.constants.as_ptr()) != 0 }
     }
 }
 
@@ -119,7 +124,7 @@ pub fn write(func: &Function<Thread>, table: &RuntimeTable) -> Result<Machine, E
 /// The function in Cranelift's IR as it is handed over, before any optimization.
 pub fn text(func: &Function<Thread>, table: &RuntimeTable) -> Result<String, Error> {
     let mut context = Context::new();
-    let func = expand(func);
+    let func = prepare(func);
     writer::write(Target::host()?, &func, table, &mut context.func, &mut Default::default())?;
     Ok(context.func.display().to_string())
 }
@@ -129,15 +134,26 @@ fn write_for(
     func: &Function<Thread>,
     table: &RuntimeTable,
 ) -> Result<Machine, Error> {
-    let func = expand(func);
+    let func = prepare(func);
     let mut context = Context::new();
-    let frame_bytes =
+    let needs =
         writer::write(target, &func, table, &mut context.func, &mut FunctionBuilderContext::new())?;
     let compiled = context
         .compile(&*target.isa, &mut ControlPlane::default())
         .map_err(|e| fault(&func.name, format!("Cranelift refused it: {:?}", e.inner)))?;
     let code = code::Code::new(compiled).map_err(|why| fault(&func.name, why))?;
-    Ok(Machine { code, frame_bytes })
+    let constants = needs.constants.into_iter().map(Aligned).collect();
+    Ok(Machine { code, frame_bytes: needs.frame_bytes, constants })
+}
+
+/// Cranelift is asked for no optimization, so that ops keep their order. What a loop need not
+/// repeat, and what is computed twice, is seen to here.
+fn prepare(func: &Function<Thread>) -> Function<Thread> {
+    let mut func = expand(func).into_owned();
+    naiad_opt::cse(&mut func);
+    naiad_opt::licm(&mut func);
+    naiad_opt::dce(&mut func);
+    func
 }
 
 fn fault(name: &str, why: impl std::fmt::Display) -> Error {

@@ -31,7 +31,7 @@ impl Target {
         let wrong = |why: &dyn std::fmt::Display| fault("this machine", why);
         let mut flags = settings::builder();
         for (name, value) in [
-            ("opt_level", "speed"),
+            ("opt_level", "none"),
             ("regalloc_algorithm", "backtracking"),
             ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
             ("enable_alias_analysis", "true"),

@@ -1,7 +1,7 @@
 //! The walk over the ops, and control flow.
 
 use super::frame::Frame;
-use super::lanes::{Emit, Lanes, Parts, lane_type, lanes_in_part, part_type};
+use super::lanes::{Emit, Lanes, Pool, lane_type, lanes_in_part, part_type};
 use super::memory::{ACCESS, Place};
 use super::target::Target;
 use super::{Error, Report, RuntimeTable, fault};
@@ -12,19 +12,26 @@ use naiad_ir::scalar::Predicate;
 use naiad_ir::thread::{RuntimeFn, Thread, ThreadElem, ThreadOp, ThreadType, Vector};
 use naiad_ir::tile::AtomicOp;
 use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Value};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::mem::offset_of;
 
-/// Writes a function; gives the bytes of its frame.
+/// What a function needs besides its code.
+pub struct Needs {
+    pub frame_bytes: usize,
+    pub constants: Vec<u128>,
+}
+
+/// Writes a function.
 pub fn write(
     target: &Target,
     func: &Function<Thread>,
     table: &RuntimeTable,
     out: &mut ir::Function,
     context: &mut FunctionBuilderContext,
-) -> Result<usize, Error> {
+) -> Result<Needs, Error> {
     let mut signature = Signature::new(target.isa.default_call_conv());
-    signature.params.extend([AbiParam::new(types::I64); 3]);
+    signature.params.extend([AbiParam::new(types::I64); 4]);
     signature.returns.push(AbiParam::new(types::I8));
     out.signature = signature;
 
@@ -33,12 +40,19 @@ pub fn write(
     b.append_block_params_for_function_params(entry);
     b.switch_to_block(entry);
     b.seal_block(entry);
-    let [slots, frame, report] = [0, 1, 2].map(|i| b.block_params(entry)[i]);
+    let [slots, frame, report, pool_address] = [0, 1, 2, 3].map(|i| b.block_params(entry)[i]);
 
     let mut writer = Writer {
         func,
         table,
-        emit: Emit { b, target, nowhere: None },
+        emit: Emit {
+            b,
+            target,
+            pool: Pool::default(),
+            pool_address,
+            nowhere: None,
+            masks: FxHashMap::default(),
+        },
         values: vec![None; func.num_values()],
         regs: Vec::new(),
         layout: Frame::new(func),
@@ -51,9 +65,9 @@ pub fn write(
     }
     writer.block(func.entry()).map_err(|why| fault(&func.name, why))?;
     writer.failures();
-    let bytes = writer.layout.bytes;
-    writer.emit.b.finalize(target.isa.frontend_config());
-    Ok(bytes)
+    let Writer { emit, layout, .. } = writer;
+    emit.b.finalize(target.isa.frontend_config());
+    Ok(Needs { frame_bytes: layout.bytes, constants: emit.pool.constants })
 }
 
 type Written = Result<(), String>;
@@ -96,8 +110,9 @@ impl Writer<'_, '_> {
     }
 
     /// The one value of a scalar.
-    fn one(&self, v: Value) -> Result<ir::Value, String> {
-        Ok(self.get(v)?.one())
+    fn one(&mut self, v: Value) -> Result<ir::Value, String> {
+        let x = self.get(v)?;
+        Ok(self.emit.one(&x))
     }
 
     fn all(&self, values: &[Value]) -> Result<Vec<Lanes>, String> {
@@ -140,12 +155,15 @@ impl Writer<'_, '_> {
         let value = match op {
             ThreadOp::Const { value, lanes } if value.ty.is_bool() && lanes.0 > 1 => {
                 let image = if value.bits == 0 { 0 } else { u64::MAX };
-                e.constant(types::I8, lanes.0, image)
+                Lanes::constant(types::I8, lanes.0, image)
             }
             ThreadOp::Const { value, lanes } => {
-                e.constant(lane_type(value.ty.into()), lanes.0, value.bits)
+                Lanes::constant(lane_type(value.ty.into()), lanes.0, value.bits)
             }
-            ThreadOp::Iota { elem, lanes } => e.iota(lane_type(*elem), lanes.0),
+            ThreadOp::Iota { elem: ThreadElem::Scalar(Scalar::I1), lanes } if lanes.0 > 1 => {
+                Lanes::of(types::I8, lanes.0, |i| if i % 2 == 1 { u64::MAX } else { 0 })
+            }
+            ThreadOp::Iota { elem, lanes } => Lanes::of(lane_type(*elem), lanes.0, u64::from),
             ThreadOp::Splat { src, lanes } => {
                 let (x, is_bool) = (self.one(*src)?, self.is_bool(*src));
                 let e = &mut self.emit;
@@ -300,14 +318,15 @@ impl Writer<'_, '_> {
         }
         if x.is_scalar() {
             let lanes: Vec<ir::Value> =
-                order.iter().map(|&i| if i == 0 { x.one() } else { y.one() }).collect();
+                order.iter().map(|&i| self.emit.one(if i == 0 { &x } else { &y })).collect();
             if !is_bool {
                 return Ok(self.emit.from_lanes(x.lane, &lanes));
             }
             let bytes = self.emit.from_lanes(types::I8, &lanes);
             return Ok(self.emit.from_memory(Scalar::I1.into(), bytes));
         }
-        let parts: Parts = x.parts.iter().chain(&y.parts).copied().collect();
+        let mut parts = self.emit.parts(&x);
+        parts.extend(self.emit.parts(&y));
         // A vector that fills no part is followed by the other all the same.
         let each = x.lanes_used();
         Ok(self.emit.shuffle(x.lane, &parts, each, order))
@@ -349,7 +368,8 @@ impl Writer<'_, '_> {
     /// A scalar's bits as an integer.
     fn image(&mut self, v: Value) -> Result<ir::Value, String> {
         let x = self.get(v)?;
-        Ok(self.emit.bitcast(int_of(x.lane), x.one()))
+        let one = self.emit.one(&x);
+        Ok(self.emit.bitcast(int_of(x.lane), one))
     }
 
     fn atomic(&mut self, f: AtomicOp, addr: Value, value: Value) -> Result<Lanes, String> {
@@ -391,7 +411,7 @@ impl Writer<'_, '_> {
         let ty = part_type(lane, of.lanes);
         let parts = if of.lanes == 1 { 1 } else { of.lanes.div_ceil(lanes_in_part(lane)) };
         let variables = (0..count * parts).map(|_| b.declare_var(ty)).collect::<Vec<_>>();
-        let zero = self.emit.constant(lane, of.lanes, 0).parts[0];
+        let zero = self.emit.part(&Lanes::constant(lane, of.lanes, 0), 0);
         for &v in &variables {
             self.emit.b.def_var(v, zero);
         }
@@ -415,7 +435,7 @@ impl Writer<'_, '_> {
         let (of, variables) = self.variables(regs, index)?;
         let parts = variables.iter().map(|&v| self.emit.b.use_var(v)).collect();
         let lane = lane_type(of.elem);
-        Ok(Lanes { lane, count: of.lanes, parts, uniform: of.is_scalar() })
+        Ok(Lanes::vector(lane, of.lanes, parts))
     }
 
     fn set_register(&mut self, regs: Value, index: u32, value: &Lanes) -> Written {
@@ -425,7 +445,8 @@ impl Writer<'_, '_> {
         } else {
             value.clone()
         };
-        for (&v, &part) in variables.iter().zip(&value.parts) {
+        let parts = self.emit.parts(&value);
+        for (&v, &part) in variables.iter().zip(&parts) {
             self.emit.b.def_var(v, part);
         }
         Ok(())
@@ -459,7 +480,7 @@ impl Writer<'_, '_> {
         b.ins().brif(cond, on, &[], failed, &[]);
         b.seal_block(failed);
         b.seal_block(on);
-        b.switch_to_block(on);
+        self.emit.enter(on);
         self.failures.push((failed, site, values));
         Ok(())
     }
@@ -467,7 +488,7 @@ impl Writer<'_, '_> {
     fn failures(&mut self) {
         for (block, site, values) in std::mem::take(&mut self.failures) {
             let e = &mut self.emit;
-            e.b.switch_to_block(block);
+            e.enter(block);
             let site = e.iconst(types::I32, i64::from(site));
             e.b.ins().store(ACCESS, site, self.report, offset_of!(Report, site) as i32);
             let count = values.len().min(MAX_VALUES);
@@ -494,24 +515,24 @@ impl Writer<'_, '_> {
     fn block_params(&mut self, block: ir::Block, like: &[Lanes]) -> Made {
         like.iter()
             .map(|x| {
-                let ty = x.ty();
+                let ty = part_type(x.lane, x.count);
                 let parts =
-                    x.parts.iter().map(|_| self.emit.b.append_block_param(block, ty)).collect();
-                Lanes { uniform: x.is_scalar(), parts, ..*x }
+                    (0..x.num_parts()).map(|_| self.emit.b.append_block_param(block, ty)).collect();
+                Lanes::vector(x.lane, x.count, parts)
             })
             .collect()
     }
 
     /// Arguments for parameters that were made by [`Writer::block_params`]: masks take their width.
-    fn block_args(&mut self, params: &[Lanes], values: &[Lanes]) -> SmallVec<[ir::BlockArg; 8]> {
-        let mut args = SmallVec::new();
+    fn block_args(&mut self, params: &[Lanes], values: &[Lanes]) -> Args {
+        let mut args = Args::new();
         for (param, value) in params.iter().zip(values) {
             let value = if param.lane == value.lane {
                 value.clone()
             } else {
                 self.emit.mask_of(value, param.lane.bits())
             };
-            args.extend(value.parts.iter().map(|&v| ir::BlockArg::from(v)));
+            args.extend(self.emit.parts(&value).into_iter().map(ir::BlockArg::from));
         }
         args
     }
@@ -524,105 +545,150 @@ impl Writer<'_, '_> {
 
     /// The test stands at the end of the body, and before the loop for the first time.
     ///
-    /// Whether another step stays below the bound is asked of the bound less a step, which is clamped
-    /// to the type, since the induction variable itself may wrap where the bound is near the greatest
-    /// number. Where the step is negative both sides are flipped.
+    /// Whether another round comes is asked of the induction variable as it is, against the bound
+    /// less a step: the next one may wrap where the bound is near the greatest number. The bound less a
+    /// step is clamped to the type. Where the step is negative both sides are flipped.
     fn for_loop(
         &mut self,
         bounds: [Value; 3],
         inits: &[Value],
         body: Block,
     ) -> Result<Made, String> {
-        let [lower, upper, step] =
-            [self.one(bounds[0])?, self.one(bounds[1])?, self.one(bounds[2])?];
+        let bounds = [self.get(bounds[0])?, self.get(bounds[1])?, self.get(bounds[2])?];
         let inits = self.all(inits)?;
-        let ty = self.emit.b.func.dfg.value_type(lower);
-        let b = &mut self.emit.b;
-        let known = match self.func.defining_op(bounds[2]) {
-            Some(ThreadOp::Const { value, .. }) => {
-                let unused = 64 - value.ty.bits();
-                Some((value.bits << unused) as i64 >> unused)
-            }
-            _ => None,
-        };
-        let flip = match known {
+        let ty = bounds[0].lane;
+        let known = bounds.each_ref().map(Lanes::known_int);
+        let [lower, upper, step] = bounds.map(|b| self.emit.one(&b));
+        let flip = match known[2] {
             Some(step) if step >= 0 => None,
-            _ => Some(b.ins().sshr_imm_u(step, i64::from(ty.bits() - 1))),
+            _ => Some(self.emit.b.ins().sshr_imm_u(step, i64::from(ty.bits() - 1))),
         };
         let flipped = |b: &mut FunctionBuilder<'_>, x| match flip {
             None => x,
             Some(flip) => b.ins().bxor(x, flip),
         };
-        let (end, first) = (flipped(b, upper), flipped(b, lower));
-        let size = if flip.is_none() { step } else { b.ins().iabs(step) };
-        let enters = b.ins().icmp(IntCC::SignedLessThan, first, end);
-        // end - size, no less than the least number
-        let least = self.emit.iconst(ty, i64::MIN >> (64 - ty.bits()));
-        let b = &mut self.emit.b;
-        let room = b.ins().isub(end, least);
-        let fits = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, size, room);
-        let before = b.ins().isub(end, size);
-        let last = b.ins().select(fits, before, least);
+        let least = i64::MIN >> (64 - ty.bits());
+        let last = match known {
+            [_, Some(upper), Some(step)] if step >= 0 => {
+                self.emit.iconst(ty, upper.saturating_sub(step).max(least))
+            }
+            _ => {
+                let least = self.emit.iconst(ty, least);
+                let b = &mut self.emit.b;
+                let end = flipped(b, upper);
+                let size = if flip.is_none() { step } else { b.ins().iabs(step) };
+                let room = b.ins().isub(end, least);
+                let fits = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, size, room);
+                let before = b.ins().isub(end, size);
+                b.ins().select(fits, before, least)
+            }
+        };
 
-        let (inside, exit) = (b.create_block(), b.create_block());
-        let iv = b.append_block_param(inside, ty);
+        let (inside, exit) = (self.emit.b.create_block(), self.emit.b.create_block());
+        let iv = self.emit.b.append_block_param(inside, ty);
         let carried = self.block_params(inside, &inits);
         let results = self.block_params(exit, &inits);
-        let leave = self.block_args(&results, &inits);
-        let mut enter: SmallVec<[ir::BlockArg; 8]> = SmallVec::from_iter([lower.into()]);
+        let mut enter: Args = SmallVec::from_iter([lower.into()]);
         enter.extend(self.block_args(&carried, &inits));
-        self.emit.b.ins().brif(enters, inside, &enter, exit, &leave);
+        if matches!(known, [Some(lower), Some(upper), Some(step)] if step >= 0 && lower < upper) {
+            self.emit.b.ins().jump(inside, &enter);
+        } else {
+            let leave = self.block_args(&results, &inits);
+            let b = &mut self.emit.b;
+            let (end, first) = (flipped(b, upper), flipped(b, lower));
+            let enters = b.ins().icmp(IntCC::SignedLessThan, first, end);
+            b.ins().brif(enters, inside, &enter, exit, &leave);
+        }
 
-        self.emit.b.switch_to_block(inside);
+        self.emit.enter(inside);
         let params = self.func.block_params(body);
         self.bind(&params[..1], &[Lanes::scalar(ty, iv)]);
         self.bind(&params[1..], &carried);
         self.block(body)?;
         let values = self.yields(body)?;
         let leave = self.block_args(&results, &values);
+        let back = self.block_args(&carried, &values);
         let b = &mut self.emit.b;
         let next = b.ins().iadd(iv, step);
         let at = flipped(b, iv);
         let again = b.ins().icmp(IntCC::SignedLessThan, at, last);
-        let mut back: SmallVec<[ir::BlockArg; 8]> = SmallVec::from_iter([next.into()]);
-        back.extend(self.block_args(&carried, &values));
-        let b = &mut self.emit.b;
-        b.ins().brif(again, inside, &back, exit, &leave);
+        let mut args: Args = SmallVec::from_iter([next.into()]);
+        args.extend(back);
+        b.ins().brif(again, inside, &args, exit, &leave);
         b.seal_block(inside);
         b.seal_block(exit);
-        b.switch_to_block(exit);
+        self.emit.enter(exit);
         Ok(results)
     }
 
-    /// The test is written twice if it is short, so that a round has one branch.
+    /// A short test is written twice, before the loop and at its end, so that a round has one branch.
     fn while_loop(&mut self, inits: &[Value], before: Block, after: Block) -> Result<Made, String> {
         let inits = self.all(inits)?;
-        let b = &mut self.emit.b;
-        let (test, inside, exit) = (b.create_block(), b.create_block(), b.create_block());
+        if self.is_short(before) {
+            return self.rotated(&inits, before, after);
+        }
+        let test = self.emit.b.create_block();
         let carried = self.block_params(test, &inits);
         let enter = self.block_args(&carried, &inits);
         self.emit.b.ins().jump(test, &enter);
 
-        self.emit.b.switch_to_block(test);
-        self.bind(self.func.block_params(before), &carried);
-        self.block(before)?;
-        let Some(ThreadOp::Condition { cond, values }) = self.func.terminator(before) else {
-            return Err(format!("{before} has no condition"));
-        };
-        let (cond, passed) = (self.one(*cond)?, self.all(values)?);
+        self.emit.enter(test);
+        let (cond, passed) = self.test(before, &carried)?;
+        let (inside, exit) = (self.emit.b.create_block(), self.emit.b.create_block());
         self.emit.b.ins().brif(cond, inside, &[], exit, &[]);
         self.emit.b.seal_block(inside);
         self.emit.b.seal_block(exit);
 
-        self.emit.b.switch_to_block(inside);
+        self.emit.enter(inside);
         self.bind(self.func.block_params(after), &passed);
         self.block(after)?;
         let values = self.yields(after)?;
         let back = self.block_args(&carried, &values);
         self.emit.b.ins().jump(test, &back);
         self.emit.b.seal_block(test);
-        self.emit.b.switch_to_block(exit);
+        self.emit.enter(exit);
         Ok(passed.into())
+    }
+
+    fn rotated(&mut self, inits: &[Lanes], before: Block, after: Block) -> Result<Made, String> {
+        let (cond, passed) = self.test(before, inits)?;
+        let (inside, exit) = (self.emit.b.create_block(), self.emit.b.create_block());
+        let params = self.block_params(inside, &passed);
+        let results = self.block_params(exit, &passed);
+        let [enter, leave] = [&params, &results].map(|p| self.block_args(p, &passed));
+        self.emit.b.ins().brif(cond, inside, &enter, exit, &leave);
+
+        self.emit.enter(inside);
+        self.bind(self.func.block_params(after), &params);
+        self.block(after)?;
+        let values = self.yields(after)?;
+        let (cond, passed) = self.test(before, &values)?;
+        let [back, leave] = [&params, &results].map(|p| self.block_args(p, &passed));
+        self.emit.b.ins().brif(cond, inside, &back, exit, &leave);
+        self.emit.b.seal_block(inside);
+        self.emit.b.seal_block(exit);
+        self.emit.enter(exit);
+        Ok(results)
+    }
+
+    /// Whether a block is worth writing twice.
+    fn is_short(&self, block: Block) -> bool {
+        let insts = self.func.insts(block);
+        let mut straight = true;
+        for &inst in insts {
+            self.func.op(inst).each_block(&mut |_| straight = false);
+        }
+        straight && insts.len() <= 8
+    }
+
+    /// Writes a loop's test; gives its condition and what it passes on.
+    fn test(&mut self, before: Block, args: &[Lanes]) -> Result<(ir::Value, Vec<Lanes>), String> {
+        self.bind(self.func.block_params(before), args);
+        self.block(before)?;
+        match self.func.terminator(before) {
+            Some(ThreadOp::Condition { cond, values }) => Ok((self.one(*cond)?, self.all(values)?)),
+            _ => Err(format!("{before} has no condition")),
+        }
     }
 
     fn if_else(&mut self, cond: Value, then: Block, otherwise: Block) -> Result<Made, String> {
@@ -633,26 +699,29 @@ impl Writer<'_, '_> {
         b.seal_block(yes);
         b.seal_block(no);
 
-        self.emit.b.switch_to_block(yes);
+        self.emit.enter(yes);
         self.block(then)?;
         let values = self.yields(then)?;
         let results = self.block_params(join, &values);
         let args = self.block_args(&results, &values);
         self.emit.b.ins().jump(join, &args);
 
-        self.emit.b.switch_to_block(no);
+        self.emit.enter(no);
         self.block(otherwise)?;
         let values = self.yields(otherwise)?;
         let args = self.block_args(&results, &values);
         self.emit.b.ins().jump(join, &args);
         self.emit.b.seal_block(join);
-        self.emit.b.switch_to_block(join);
+        self.emit.enter(join);
         Ok(results)
     }
 }
 
 /// Values of a report.
 const MAX_VALUES: usize = 4;
+
+/// What a jump passes on.
+type Args = SmallVec<[ir::BlockArg; 8]>;
 
 /// The values that an op makes.
 type Made = SmallVec<[Lanes; 1]>;
