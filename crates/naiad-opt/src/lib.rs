@@ -14,10 +14,13 @@
 //! function, and the verifier finds nothing behind it.
 
 pub mod affine;
+pub mod axis;
 mod canonical;
 mod dce;
+pub mod interval;
 mod licm;
 mod numbering;
+pub mod ranges;
 mod rewrite;
 mod split;
 pub mod structure;

@@ -20,6 +20,7 @@ use naiad_interp::{Arg, TensorArg};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Elem, Function, Scalar};
 use std::path::Path;
+use std::sync::Arc;
 
 const BYTES: usize = 1 << 15;
 
@@ -82,7 +83,11 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
 ];
 
 /// Runs a kernel and gives the memory of each argument after that.
-fn outcome(func: &Function<Tile>, numbers: &str, shared: bool) -> Result<Vec<Vec<u64>>, String> {
+fn outcome(
+    func: &Arc<Function<Tile>>,
+    numbers: &str,
+    shared: bool,
+) -> Result<Vec<Vec<u64>>, String> {
     let given = |name: &str| {
         let pairs = numbers.split(',').filter_map(|p| p.split_once('='));
         let mut found = pairs.filter(|(n, _)| n.trim() == name);
@@ -119,7 +124,6 @@ fn outcome(func: &Function<Tile>, numbers: &str, shared: bool) -> Result<Vec<Vec
             *word = *word & !(pointer.pointee.mask() << shift) | image << shift;
         }
         args.push(Arg::Tensor(TensorArg {
-            name: name.clone(),
             address: start + BYTES / 2 + if shared { 8 * i } else { 0 },
             storage: start..start + BYTES,
             view: None,
@@ -143,8 +147,9 @@ fn check(path: &Path, name: &str, signature: &str, numbers: &str) -> bool {
         .and_then(|s| compile(&host, kernel, &s, &Options::default()));
     let Ok(compiled) = compiled else { return false };
     let before = compiled.func;
-    let mut after = before.clone();
+    let mut after = Function::clone(&before);
     naiad_opt::optimize(&mut after);
+    let after = Arc::new(after);
     for shared in [false, true] {
         let (a, b) = (outcome(&before, numbers, shared), outcome(&after, numbers, shared));
         assert!(

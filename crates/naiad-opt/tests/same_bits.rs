@@ -10,20 +10,20 @@ use generator::{INPUT, Random, generate, images};
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;
+use std::sync::Arc;
 
 /// What a random kernel leaves behind, or what it says is wrong.
-fn outcome(func: &Function<Tile>, input: &mut [u8], out: &mut [u64]) -> Result<(), String> {
+fn outcome(func: &Arc<Function<Tile>>, input: &mut [u8], out: &mut [u64]) -> Result<(), String> {
     out.fill(0x55);
     let start = input.as_mut_ptr() as usize;
     let args = [
         Arg::Tensor(TensorArg {
-            name: "in".to_string(),
             address: start + INPUT / 4,
             storage: start..start + INPUT,
             view: None,
             writable: false,
         }),
-        tensor("out", out),
+        tensor(out),
         int(13),
     ];
     run(func, [PROGRAMS as u32, 1, 1], &args, &PLAIN).map(|_| ()).map_err(|d| d.message.clone())
@@ -64,8 +64,9 @@ fn random_kernels() {
         }
         let alone = ALONE[seed as usize % ALONE.len()];
         for (name, pass) in [("optimize", naiad_opt::optimize as Pass), alone] {
-            let mut after = before.clone();
+            let mut after = Function::clone(&before);
             pass(&mut after);
+            let after = Arc::new(after);
             let place = format!("seed {seed} after {name}");
             naiad_ir::verify(&after).unwrap_or_else(|d| panic!("{place}: {}\n{text}", d.message));
             let is = outcome(&after, &mut input, &mut out);

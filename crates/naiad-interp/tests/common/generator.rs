@@ -5,6 +5,8 @@
 //! a seed and print its kernel. Each value is stored at an offset of its own in the program's part of
 //! the output, so that what differs can be told.
 
+#![allow(dead_code, reason = "each test file uses a part")]
+
 #[path = "nested.rs"]
 mod nested;
 

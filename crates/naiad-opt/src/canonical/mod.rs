@@ -25,7 +25,7 @@ mod shape;
 mod uniform;
 mod values;
 
-pub(crate) use values::splat_of;
+pub(crate) use values::{splat_of, uniform_constant};
 
 use crate::rewrite::{Outcome, Rewriter, Rules, rewrite};
 use naiad_ir::tile::{Tile, TileOp};
