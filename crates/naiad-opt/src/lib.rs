@@ -25,25 +25,31 @@ mod rewrite;
 mod split;
 pub mod structure;
 
-pub use canonical::canonicalize;
+pub use canonical::{canonicalize, canonicalize_within};
 pub use dce::dce;
 pub use licm::licm;
 pub use split::split_carried;
 
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;
+use ranges::{Inputs, Ranges};
 use structure::Structured;
 
 /// Makes a verified kernel smaller and plainer. What it computes stays the same, to the bit (payloads
 /// of NaN apart), and so do its faults.
 pub fn optimize(func: &mut Function<Tile>) {
+    optimize_for(func, &Inputs::default());
+}
+
+/// The same, for launches of which something is known.
+pub fn optimize_for(func: &mut Function<Tile>, inputs: &Inputs) {
     pass(func, "canonicalize", canonicalize);
-    let mut split = false;
-    pass(func, "split_carried", |f| split = split_carried(f));
-    if split {
-        // The slots that were split are dead, and what was put in their place has a shorter form.
-        pass(func, "canonicalize", canonicalize);
-    }
+    pass(func, "split_carried", |f| _ = split_carried(f));
+    // Slots that were split are dead, and what stands in their place has a shorter form.
+    pass(func, "canonicalize within ranges", |f| {
+        let ranges = Ranges::new(f, inputs);
+        canonicalize_within(f, &ranges);
+    });
     pass(func, "licm", licm);
     pass(func, "dce", dce);
 }

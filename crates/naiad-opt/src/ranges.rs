@@ -17,7 +17,7 @@ use crate::canonical::uniform_constant;
 use crate::interval::{Interval, binary};
 use crate::structure::{Structured, signed};
 use naiad_ir::scalar::{BinaryFn, Predicate, TernaryFn, UnaryFn};
-use naiad_ir::tile::{Tile, TileOp};
+use naiad_ir::tile::{Constant, Tile, TileOp};
 use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Value};
 use smallvec::SmallVec;
 
@@ -43,7 +43,17 @@ pub struct Param {
 #[derive(Debug)]
 pub struct Ranges {
     of: Vec<Option<Interval>>,
-    wraps: Vec<bool>,
+    notes: Vec<Note>,
+}
+
+/// What was seen of the op that made a value, where it stands.
+#[derive(Copy, Clone, Default, Debug)]
+struct Note {
+    wraps: bool,
+    /// It gives this operand.
+    same: Option<Value>,
+    /// Its first operand is not negative.
+    no_sign: bool,
 }
 
 impl Ranges {
@@ -52,7 +62,7 @@ impl Ranges {
             func,
             inputs,
             of: vec![None; func.num_values()],
-            wraps: vec![false; func.num_values()],
+            notes: vec![Note::default(); func.num_values()],
             undo: Vec::new(),
         };
         for (i, &param) in func.params().iter().enumerate() {
@@ -61,7 +71,13 @@ impl Ranges {
             walk.of[param.index()] = all.map(|all| known.and_then(|k| k.meet(all)).unwrap_or(all));
         }
         walk.block(func.entry(), None);
-        Ranges { of: walk.of, wraps: walk.wraps }
+        Ranges { of: walk.of, notes: walk.notes }
+    }
+
+    /// The number that an integer must be, or every lane of a tile.
+    pub fn constant(&self, func: &Function<Tile>, value: Value) -> Option<Constant> {
+        let known = self.of(value).filter(|k| k.is_point())?;
+        Some(Constant::int(func.ty(value).elem.scalar()?, known.lo))
     }
 
     /// The interval of an integer, or of a tile of integers, where it is defined.
@@ -71,7 +87,18 @@ impl Ranges {
 
     /// Whether the op that made the value may have wrapped in some lane.
     pub fn may_wrap(&self, value: Value) -> bool {
-        self.wraps.get(value.index()).copied().unwrap_or(true)
+        self.notes.get(value.index()).is_none_or(|n| n.wraps)
+    }
+
+    /// The operand that the value is equal to: of a minimum that is decided, say.
+    pub fn same(&self, value: Value) -> Option<Value> {
+        self.notes.get(value.index())?.same
+    }
+
+    /// Whether the first operand of the op that made the value is not negative there. It may be so in
+    /// a branch only, and then [`Ranges::of`] does not know.
+    pub fn is_of_non_negative(&self, value: Value) -> bool {
+        self.notes.get(value.index()).is_some_and(|n| n.no_sign)
     }
 
     pub fn is_non_negative(&self, value: Value) -> bool {
@@ -83,7 +110,7 @@ struct Walk<'f> {
     func: &'f Function<Tile>,
     inputs: &'f Inputs,
     of: Vec<Option<Interval>>,
-    wraps: Vec<bool>,
+    notes: Vec<Note>,
     /// What was known of values before a branch's condition narrowed it.
     undo: Vec<(Value, Option<Interval>)>,
 }
@@ -170,7 +197,8 @@ impl Walk<'_> {
                 for (i, &result) in func.results(inst).iter().enumerate() {
                     let found = if i == 0 { self.value(op, result) } else { None };
                     self.set(result, found.map(|f| f.0));
-                    self.wraps[result.index()] = found.is_some_and(|f| !f.1);
+                    let wraps = found.is_some_and(|f| !f.1);
+                    self.notes[result.index()] = Note { wraps, ..self.note(op) };
                 }
             }
         }
@@ -242,6 +270,28 @@ impl Walk<'_> {
             _ => return None,
         };
         Some((plain, true))
+    }
+
+    fn note(&self, op: &TileOp) -> Note {
+        let same = |v: Value| Note { same: Some(v), ..Note::default() };
+        let no_sign = |v: Value| Note { no_sign: self.get(v).lo >= 0, ..Note::default() };
+        match op {
+            TileOp::Binary { f, a, b } if self.scalar(*a).is_some() => {
+                let (x, y) = (self.get(*a), self.get(*b));
+                match f {
+                    BinaryFn::Min | BinaryFn::MinNan if x.hi <= y.lo => same(*a),
+                    BinaryFn::Min | BinaryFn::MinNan if y.hi <= x.lo => same(*b),
+                    BinaryFn::Max | BinaryFn::MaxNan if x.lo >= y.hi => same(*a),
+                    BinaryFn::Max | BinaryFn::MaxNan if y.lo >= x.hi => same(*b),
+                    BinaryFn::Rem if x.lo >= 0 && x.hi < y.lo => same(*a),
+                    _ => no_sign(*a),
+                }
+            }
+            TileOp::Unary { f: UnaryFn::Abs, x } if self.scalar(*x).is_some() => {
+                if self.get(*x).lo >= 0 { same(*x) } else { Note::default() }
+            }
+            _ => Note::default(),
+        }
     }
 
     fn counted(&mut self, inst: Inst, body: Block) {
@@ -479,7 +529,7 @@ impl Walk<'_> {
         }
         self.undo.push((value, self.of[value.index()]));
         self.of[value.index()] = Some(Interval::new(lo, hi));
-        if depth == 0 || self.wraps[value.index()] {
+        if depth == 0 || self.notes[value.index()].wraps {
             return;
         }
         match self.func.defining_op(value) {

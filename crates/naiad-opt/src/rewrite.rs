@@ -86,6 +86,11 @@ impl Outcome {
 
 /// What is known of a dialect's ops.
 pub trait Rules<D: Structured> {
+    /// The constant that a parameter of the function is known to be.
+    fn parameter(&self, _: &Function<D>, _: Value) -> Option<D::Op> {
+        None
+    }
+
     /// Looks at an op whose operands are final, before its regions are walked.
     fn simplify(&self, r: &mut Rewriter<'_, D>, inst: Inst) -> Outcome;
 }
@@ -118,7 +123,14 @@ pub fn rewrite<D: Structured>(func: &mut Function<D>, rules: &dyn Rules<D>) {
     let forward = Forward::new(func);
     let numbering = Numbering::default();
     let entry = func.entry();
-    Rewriter { func, rules, forward, numbering, out: Vec::new() }.block(entry);
+    let mut r = Rewriter { func, rules, forward, numbering, out: Vec::new() };
+    for param in r.func.params().to_vec() {
+        if let Some(op) = rules.parameter(r.func, param) {
+            let known = r.make(op, Loc::NONE);
+            r.forward.replace(param, known);
+        }
+    }
+    r.block(entry);
 }
 
 impl<D: Structured> Rewriter<'_, D> {
@@ -137,13 +149,14 @@ impl<D: Structured> Rewriter<'_, D> {
         self.forward.get(result)
     }
 
+    /// Walks a block; what is in `out` comes before its ops.
     fn block(&mut self, block: Block) {
         let insts = self.func.take_insts(block);
-        let around = std::mem::replace(&mut self.out, Vec::with_capacity(insts.len()));
+        self.out.reserve(insts.len());
         for inst in insts {
             self.visit(inst);
         }
-        let done = std::mem::replace(&mut self.out, around);
+        let done = std::mem::take(&mut self.out);
         self.func.set_insts(block, done);
     }
 
@@ -214,7 +227,9 @@ impl<D: Structured> Rewriter<'_, D> {
         let around = self.func.op(inst).is_isolated().then(|| std::mem::take(&mut self.numbering));
         for &block in &blocks {
             let scope = self.numbering.enter();
+            let outside = std::mem::take(&mut self.out);
             self.block(block);
+            self.out = outside;
             self.numbering.leave(scope);
         }
         if let Some(around) = around {
@@ -225,17 +240,33 @@ impl<D: Structured> Rewriter<'_, D> {
 
     /// A carried value that every round passes on as it came is its initial value all the time.
     fn forward_unchanged(&mut self, inst: Inst, flow: Flow) {
-        let Flow::For { body } = flow else { return };
-        for i in 0..self.func.results(inst).len() {
-            let init = D::passed(self.func.op(inst))[i];
-            let param = self.func.block_params(body)[i + 1];
-            let next = D::values_of_terminator(self.func, body)[i];
-            let next = self.forward.get(next);
-            if next == param || next == init {
-                self.forward.replace(param, init);
-                let result = self.func.results(inst)[i];
-                self.forward.replace(result, init);
+        let inits: SmallVec<[Value; 4]> = D::passed(self.func.op(inst)).into();
+        match flow {
+            Flow::For { body } => {
+                for (i, &init) in inits.iter().enumerate() {
+                    let param = self.func.block_params(body)[i + 1];
+                    let next = D::values_of_terminator(self.func, body)[i];
+                    let next = self.forward.get(next);
+                    if next == param || next == init {
+                        self.forward.replace(param, init);
+                        self.forward.replace(self.func.results(inst)[i], init);
+                    }
+                }
             }
+            Flow::While { before, after } => {
+                for (i, &init) in inits.iter().enumerate() {
+                    let param = self.func.block_params(before)[i];
+                    let passed = D::values_of_terminator(self.func, before);
+                    let Some(j) = passed.iter().position(|&v| v == param) else { continue };
+                    let in_body = self.func.block_params(after)[j];
+                    if D::values_of_terminator(self.func, after)[i] == in_body {
+                        self.forward.replace(param, init);
+                        self.forward.replace(in_body, init);
+                        self.forward.replace(self.func.results(inst)[j], init);
+                    }
+                }
+            }
+            Flow::If { .. } | Flow::Other | Flow::Straight => {}
         }
     }
 

@@ -173,7 +173,7 @@ fn claims_hold_in_random_kernels() {
     let mut random = Random(12345);
     input.iter_mut().for_each(|byte| *byte = random.next() as u8);
     let rounds: u64 =
-        option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(1500);
+        option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(300);
     let (mut ranged, mut runs, mut ran) = (0, 0, 0);
     for seed in 0..rounds {
         let (text, _, bytes) = generate(seed);

@@ -10,6 +10,8 @@ use generator::{INPUT, Random, generate, images};
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;
+use naiad_opt::interval::Interval;
+use naiad_opt::ranges::{Inputs, Param};
 use std::sync::Arc;
 
 /// What a random kernel leaves behind, or what it says is wrong.
@@ -40,7 +42,17 @@ const ALONE: &[(&str, Pass)] = &[
     ("split_carried", |func| _ = naiad_opt::split_carried(func)),
     ("licm", naiad_opt::licm),
     ("dce", naiad_opt::dce),
+    ("optimize_for", |func| naiad_opt::optimize_for(func, &known())),
 ];
+
+/// What is known of the launches of this test.
+fn known() -> Inputs {
+    let n = Param { range: Some(Interval::point(13)), divisible: None };
+    Inputs {
+        grid: Some([PROGRAMS as u32, 1, 1]),
+        params: vec![Param::default(), Param::default(), n],
+    }
+}
 
 #[test]
 fn random_kernels() {
@@ -49,7 +61,7 @@ fn random_kernels() {
     input.iter_mut().for_each(|byte| *byte = random.next() as u8);
     let (mut completed, mut failed) = (0, 0);
     let rounds: u64 =
-        option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(1500);
+        option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(600);
     for seed in 0..rounds {
         let (text, stored, bytes) = generate(seed);
         let before = kernel(&text);

@@ -9,17 +9,26 @@
 //! tile @after(...) { ... }
 //! ```
 //!
-//! `NAIAD_BLESS=1` rewrites the last part.
+//! The last name may be an analysis, whose findings stand below the kernel. `NAIAD_BLESS=1` rewrites
+//! the last part.
 
 use naiad_diag::Source;
-use naiad_ir::Function;
 use naiad_ir::tile::Tile;
+use naiad_ir::{Function, OpInfo, Value};
+use naiad_opt::axis::Axis;
+use naiad_opt::interval::Interval;
+use naiad_opt::ranges::{Inputs, Ranges};
 use std::path::Path;
 
 type Pass = fn(&mut Function<Tile>);
+type Analysis = fn(&Function<Tile>) -> String;
 
 const PASSES: &[(&str, Pass)] = &[
     ("canonicalize", naiad_opt::canonicalize),
+    ("canonicalize_within", |func| {
+        let ranges = Ranges::new(func, &Inputs::default());
+        naiad_opt::canonicalize_within(func, &ranges);
+    }),
     ("cse", naiad_opt::cse),
     ("dce", naiad_opt::dce),
     ("licm", naiad_opt::licm),
@@ -28,6 +37,49 @@ const PASSES: &[(&str, Pass)] = &[
     }),
     ("optimize", naiad_opt::optimize),
 ];
+
+/// What an analysis says of each value, by its number in the text.
+const ANALYSES: &[(&str, Analysis)] = &[("ranges", ranges), ("axes", axes)];
+
+/// The kernel, and a line for each value of which something is said.
+fn listed(func: &Function<Tile>, say: impl Fn(Value) -> Option<String>) -> String {
+    let mut values = func.params().to_vec();
+    func.walk(&mut |inst| {
+        values.extend(func.results(inst));
+        func.op(inst).each_block(&mut |b| values.extend(func.block_params(b)));
+    });
+    let mut out = func.to_string();
+    for (i, &value) in values.iter().enumerate() {
+        if let Some(said) = say(value) {
+            out += &format!("%{i}: {said}\n");
+        }
+    }
+    out
+}
+
+fn ranges(func: &Function<Tile>) -> String {
+    let ranges = Ranges::new(func, &Inputs::default());
+    listed(func, |value| {
+        let known = ranges.of(value)?;
+        let all = func.ty(value).elem.scalar().map(Interval::of_type);
+        let wraps = if ranges.may_wrap(value) { ", may wrap" } else { "" };
+        (all != Some(known) || !wraps.is_empty()).then(|| format!("{known}{wraps}"))
+    })
+}
+
+fn axes(func: &Function<Tile>) -> String {
+    let info = naiad_opt::axis::axis_info(func);
+    listed(func, |value| {
+        let axes = info.axes(value);
+        let show = |a: &Axis| {
+            let any = a.divisibility >= 1 << 62;
+            let by = if any { "any".to_string() } else { a.divisibility.to_string() };
+            format!("contiguity {}, divisibility {by}, constancy {}", a.contiguity, a.constancy)
+        };
+        let known = axes.iter().any(|a| *a != Axis::NONE);
+        known.then(|| axes.iter().map(show).collect::<Vec<_>>().join("; "))
+    })
+}
 
 const CASE: &str = "//// ";
 const BETWEEN: &str = "// ----\n";
@@ -38,6 +90,9 @@ fn run(file: &str, title: &str, input: &str) -> String {
     let mut func = parsed.unwrap_or_else(|d| panic!("{file}: {title}: {}\n{input}", d.message));
     naiad_ir::verify(&func).unwrap_or_else(|d| panic!("{file}: {title}: {}", d.message));
     for name in passes.split(", ") {
+        if let Some((_, show)) = ANALYSES.iter().find(|(n, _)| *n == name) {
+            return show(&func);
+        }
         let pass = PASSES.iter().find(|(n, _)| *n == name);
         pass.unwrap_or_else(|| panic!("{file}: {title}: no pass is called `{name}`")).1(&mut func);
         naiad_ir::verify(&func).unwrap_or_else(|d| panic!("{title}: {}\n{func}", d.message));

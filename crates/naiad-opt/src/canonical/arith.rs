@@ -26,7 +26,9 @@ pub(super) fn unary(r: R<'_, '_>, inst: Inst, f: UnaryFn, x: Value) -> Outcome {
         return Outcome::value(full(r, Constant { ty: s, bits }, ty.shape, loc));
     }
     match (f, r.func.defining_op(x)) {
-        (UnaryFn::Neg | UnaryFn::Not, Some(&TileOp::Unary { f: g, x })) if f == g => {
+        (UnaryFn::Neg | UnaryFn::Not, Some(&TileOp::Unary { f: g, x }))
+            if f == g && survives(s) =>
+        {
             Outcome::value(x)
         }
         (UnaryFn::Abs, Some(TileOp::Unary { f: UnaryFn::Abs, .. })) => Outcome::value(x),
@@ -58,7 +60,8 @@ pub(super) fn binary(r: R<'_, '_>, inst: Inst, f: BinaryFn, a: Value, b: Value) 
     if let Some(bits) = fixed(f, s, a == b, left, right) {
         return Outcome::value(full(r, Constant { ty: s, bits }, ty.shape, loc));
     }
-    if a == b && is_idempotent(f) || right.is_some_and(|c| is_right_identity(f, s, c.bits)) {
+    let same = a == b && is_idempotent(f, s);
+    if same || right.is_some_and(|c| is_right_identity(f, s, c.bits)) {
         return Outcome::value(a);
     }
     if let Some(c) = right {
@@ -144,9 +147,15 @@ fn fixed(
     }
 }
 
+/// Whether a function that gives its operand gives all of it. In 8 bits infinities do not outlive an
+/// operation: its result is converted from fp32, and such conversions saturate.
+fn survives(s: Scalar) -> bool {
+    !s.is_fp8()
+}
+
 /// Whether `f(x, x)` is `x`.
-fn is_idempotent(f: BinaryFn) -> bool {
-    matches!(
+fn is_idempotent(f: BinaryFn, s: Scalar) -> bool {
+    let chooses = matches!(
         f,
         BinaryFn::And
             | BinaryFn::Or
@@ -154,12 +163,14 @@ fn is_idempotent(f: BinaryFn) -> bool {
             | BinaryFn::Max
             | BinaryFn::MinNan
             | BinaryFn::MaxNan
-    )
+    );
+    chooses && survives(s)
 }
 
 /// Whether `f(x, e)` is `x` for every `x`.
 fn is_right_identity(f: BinaryFn, s: Scalar, e: u64) -> bool {
     match f {
+        _ if !survives(s) => false,
         // Also for -0, of which +0 is taken.
         BinaryFn::Sub | BinaryFn::Shl | BinaryFn::Shr => e == 0,
         BinaryFn::Idiv => e == 1,
@@ -269,4 +280,86 @@ pub(super) fn select(r: R<'_, '_>, inst: Inst, cond: Value, yes: Value, no: Valu
 /// A constant converted.
 pub(super) fn convert(c: Constant, to: Scalar, rounding: Rounding) -> Constant {
     Constant { ty: to, bits: cast_bits(c.ty, to, rounding, c.bits) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &[Scalar] = &[
+        Scalar::I1,
+        Scalar::I8,
+        Scalar::U8,
+        Scalar::F8E5,
+        Scalar::F8E4NV,
+        Scalar::F8E4B15,
+        Scalar::F8E5B16,
+        Scalar::F8E4B8,
+    ];
+
+    fn same(ty: Scalar, a: u64, b: u64) -> bool {
+        let nan = |x| Constant { ty, bits: x }.as_f64().is_nan();
+        a == b || ty.is_float() && nan(a) && nan(b)
+    }
+
+    /// Every rule about two operands, on every operand of the small types.
+    #[test]
+    fn rules_of_binary_functions_hold() {
+        let mut uses = 0;
+        for &ty in SMALL {
+            for &f in BinaryFn::ALL.iter().filter(|f| f.accepts(ty)) {
+                let eval = |x, y| f.eval(ty, x, y).unwrap();
+                for c in 0..=ty.mask() {
+                    let constant = Constant { ty, bits: c };
+                    let right = fixed(f, ty, false, None, Some(constant));
+                    let left = fixed(f, ty, false, Some(constant), None);
+                    let twice = fixed(f, ty, true, None, None);
+                    let neutral = is_right_identity(f, ty, c);
+                    let inverse = exact_reciprocal(constant).filter(|_| f == BinaryFn::Div);
+                    // Floats cost more to compute, and every third bit image will do.
+                    let step = if ty.is_float() { 3 } else { 1 };
+                    let ends = [ty.mask() / 2, ty.mask() - ty.mask() / 64];
+                    for x in (0..=ty.mask()).step_by(step).chain(ends) {
+                        let mut check = |have: u64, want: Option<u64>, rule: &str| {
+                            let Some(want) = want else { return };
+                            uses += 1;
+                            assert!(same(ty, have, want), "{f} of {ty}, {x:#x}, {c:#x}: {rule}");
+                        };
+                        check(eval(x, c), right, "fixed by the right");
+                        check(eval(c, x), left, "fixed by the left");
+                        check(eval(x, x), twice, "fixed by equality");
+                        check(eval(x, x), is_idempotent(f, ty).then_some(x), "idempotent");
+                        check(eval(x, c), neutral.then_some(x), "neutral");
+                        let product = inverse.and_then(|i| BinaryFn::Mul.eval(ty, x, i.bits));
+                        check(eval(x, c), product, "reciprocal");
+                    }
+                }
+            }
+        }
+        assert!(uses > 50_000, "{uses}");
+    }
+
+    /// Rules that only floats of more bits can break.
+    #[test]
+    fn reciprocals_are_exact() {
+        for ty in [Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64] {
+            let mut found = 0;
+            for e in -1074..1024 {
+                let x = f64::exp2(f64::from(e));
+                for x in [x, -x, 1.5 * x] {
+                    let c = Constant::float(ty, x);
+                    let Some(inverse) = exact_reciprocal(c) else { continue };
+                    found += 1;
+                    assert_eq!(c.as_f64() * inverse.as_f64(), 1.0, "{x} as {ty}");
+                    for y in [1.0, 3.1, -7.3e-5, 1e30, 6e-8, 65504.0, f64::INFINITY, 1e-308] {
+                        let y = Constant::float(ty, y).bits;
+                        let quotient = BinaryFn::Div.eval(ty, y, c.bits).unwrap();
+                        let product = BinaryFn::Mul.eval(ty, y, inverse.bits).unwrap();
+                        assert!(same(ty, quotient, product), "{y:#x} by {x} as {ty}");
+                    }
+                }
+            }
+            assert!(found > 50, "{found} of {ty}");
+        }
+    }
 }

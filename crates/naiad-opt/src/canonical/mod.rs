@@ -12,6 +12,7 @@
 //! | an offset of a pointer | before its extension to 64 bits, where that is exact |
 //! | a mask that is true, an `other` that is 0 | left out |
 //! | `if` of a constant, loops of no round or one | gone |
+//! | a quotient or remainder by a power of two, where nothing is negative | a shift, an `and` |
 //!
 //! Every rule keeps the bits of every lane, NaN payloads apart: on floats only what is exact is done
 //! (`x * 1`, `x - 0`, `x / 4` as `x * 0.25`; never `x + 0`, which is wrong for `-0`). Equal ops are
@@ -20,6 +21,7 @@
 mod arith;
 mod cast;
 mod control;
+mod known;
 mod memory;
 mod shape;
 mod uniform;
@@ -27,20 +29,39 @@ mod values;
 
 pub(crate) use values::{splat_of, uniform_constant};
 
+use crate::ranges::Ranges;
 use crate::rewrite::{Outcome, Rewriter, Rules, rewrite};
 use naiad_ir::tile::{Tile, TileOp};
 use naiad_ir::{Function, Inst, OpInfo, Value};
 
 pub fn canonicalize(func: &mut Function<Tile>) {
-    rewrite(func, &Canonical);
+    rewrite(func, &Canonical { ranges: None });
 }
 
-struct Canonical;
+/// The same, with the help of what numbers can be: a comparison or a minimum may be decided, a number
+/// may be one alone.
+pub fn canonicalize_within(func: &mut Function<Tile>, ranges: &Ranges) {
+    rewrite(func, &Canonical { ranges: Some(ranges) });
+}
+
+struct Canonical<'a> {
+    ranges: Option<&'a Ranges>,
+}
 
 type R<'a, 'f> = &'a mut Rewriter<'f, Tile>;
 
-impl Rules<Tile> for Canonical {
+impl Rules<Tile> for Canonical<'_> {
+    fn parameter(&self, func: &Function<Tile>, param: Value) -> Option<TileOp> {
+        Some(TileOp::Const { value: self.ranges?.constant(func, param)? })
+    }
+
     fn simplify(&self, r: &mut Rewriter<'_, Tile>, inst: Inst) -> Outcome {
+        if let Some(ranges) = self.ranges {
+            match known::simplify(r, inst, ranges) {
+                Outcome::Keep => {}
+                known => return known,
+            }
+        }
         let own = match r.func.op(inst) {
             &TileOp::Unary { f, x } => arith::unary(r, inst, f, x),
             &TileOp::Binary { f, a, b } => arith::binary(r, inst, f, a, b),
