@@ -1,22 +1,27 @@
 //! Which kernels this processor runs: one table, a row for each level.
 
-use super::copy::{rows, transpose};
-use super::cpu::Level;
+use crate::convert;
+use crate::copy::{rows, transpose};
+use crate::cpu::Level;
 use std::sync::OnceLock;
 
 /// The kernels of one level.
-pub(super) struct Kernels {
+pub(crate) struct Kernels {
     pub rows: rows::Kernels,
     pub transpose: transpose::Kernels,
+    pub convert: &'static convert::Kernels,
 }
 
-static PORTABLE: Kernels = Kernels { rows: rows::PORTABLE, transpose: transpose::PORTABLE };
+static PORTABLE: Kernels =
+    Kernels { rows: rows::PORTABLE, transpose: transpose::PORTABLE, convert: &convert::PORTABLE };
 
 #[cfg(target_arch = "x86_64")]
-static AVX2: Kernels = Kernels { rows: rows::AVX2, transpose: transpose::AVX2 };
+static AVX2: Kernels =
+    Kernels { rows: rows::AVX2, transpose: transpose::AVX2, convert: &convert::AVX2 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX512: Kernels = Kernels { rows: rows::AVX512, transpose: transpose::AVX512 };
+static AVX512: Kernels =
+    Kernels { rows: rows::AVX512, transpose: transpose::AVX512, convert: &convert::AVX2 };
 
 impl Kernels {
     /// The best that this processor runs.
@@ -44,7 +49,7 @@ impl Kernels {
 
 /// Asks for a cache line to be brought near. The address need not be anybody's.
 #[inline(always)]
-pub(super) fn prefetch(at: *const u8) {
+pub(crate) fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch never faults.
     unsafe {

@@ -20,6 +20,7 @@
 //! Cranelift writes such code. Functions with target features of 256 bits and more therefore end in
 //! `vzeroupper`; the compiler sees to it, and none of them may be inlined into an entry.
 
+pub mod convert;
 pub mod copy;
 mod cpu;
 mod dispatch;

@@ -9,10 +9,10 @@
 //!   anything else             one element at a time
 //! ```
 
-pub(super) mod rows;
-pub(super) mod transpose;
+pub(crate) mod rows;
+pub(crate) mod transpose;
 
-use super::dispatch::Kernels;
+use crate::dispatch::{self, Kernels};
 use rows::Rows;
 use transpose::Transpose;
 
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn copy2d(
 
 /// A copy with at least one element.
 #[derive(Copy, Clone)]
-pub(super) struct Copy2d {
+pub(crate) struct Copy2d {
     pub dst: *mut u8,
     pub dst_strides: [isize; 2],
     pub src: *const u8,
@@ -220,7 +220,7 @@ impl Copy2d {
         let mut line = self.src.wrapping_offset(ahead);
         for _ in 0..self.n[1 - axis] {
             for x in (0..bytes).step_by(LINE) {
-                super::dispatch::prefetch(line.wrapping_add(x));
+                dispatch::prefetch(line.wrapping_add(x));
             }
             line = line.wrapping_offset(self.src_strides[1 - axis]);
         }
