@@ -24,5 +24,6 @@ pub mod convert;
 pub mod copy;
 mod cpu;
 mod dispatch;
+pub mod dot;
 #[cfg(test)]
 mod testing;

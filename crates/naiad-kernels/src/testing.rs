@@ -92,4 +92,9 @@ impl Buffer {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.start..][..self.bytes.len() - 64]
     }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let len = self.bytes.len() - 64;
+        &mut self.bytes[self.start..][..len]
+    }
 }

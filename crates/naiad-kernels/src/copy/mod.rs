@@ -24,7 +24,7 @@ pub const NEXT_0: i64 = 2;
 pub const NEXT_1: i64 = 4;
 
 /// A cache line. Stores past the caches fill them whole: parts of one cost as much as all of it, twice.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// Copies `n0 x n1` elements of `size` bytes each: element `(i, j)` is at `base + i * s0 + j * s1` on
 /// either side. Strides are in bytes and may be anything; of elements that are written to one address

@@ -4,7 +4,7 @@ use super::vector::*;
 
 /// Operands and sums of one call of a microkernel; strides in bytes.
 #[derive(Copy, Clone)]
-pub(super) struct Block {
+pub(crate) struct Block {
     pub a: *const u8,
     pub a_row: isize,
     pub a_step: isize,
@@ -19,10 +19,10 @@ pub(super) struct Block {
 }
 
 /// Adds the product to the sums.
-pub(super) type Kernel = unsafe fn(&Block);
+pub(crate) type Kernel = unsafe fn(&Block);
 
 /// The microkernels of one kind of sum at one level.
-pub(super) struct Family {
+pub(crate) struct Family {
     pub lanes: usize,
     /// Bytes of an element, of operands and sums.
     pub size: usize,
@@ -82,7 +82,7 @@ unsafe fn multiply<V: Vector, const ROWS: usize, const WIDTH: usize>(block: &Blo
 /// A family of kernels, compiled with the target features of its level.
 macro_rules! family {
     (#[$compile:meta] $name:ident: $vector:ty; $($width:literal x $($rows:literal)+;)+) => {
-        pub(super) static $name: Family = Family {
+        pub(crate) static $name: Family = Family {
             lanes: <$vector as Vector>::LANES,
             size: <$vector as Vector>::SIZE,
             widths: &[$( ($width, &[$( ($rows, {
@@ -97,18 +97,43 @@ macro_rules! family {
     };
 }
 
+// Strips are as large as the registers allow: sums, a row of B's vectors, and one element of A. Fewer
+// vectors leave room for more rows, and there are no fewer multiplications for each load.
 family! { #[inline(never)] PORTABLE_F32: Lanes<f32, 4>; 2 x 4 2 1; 1 x 8 4 2 1; }
 family! { #[inline(never)] PORTABLE_F64: Lanes<f64, 2>; 2 x 4 2 1; 1 x 8 4 2 1; }
-family! { #[inline(never)] PORTABLE_INT: Lanes<IntPair, 4>; 1 x 4 1; }
+family! { #[inline(never)] PORTABLE_I32: Lanes<Int, 4>; 1 x 4 1; }
+family! { #[inline(never)] PORTABLE_INTS: Lanes<IntPair, 4>; 1 x 4 1; }
 
 #[cfg(target_arch = "x86_64")]
-family! { #[target_feature(enable = "avx2,fma")] AVX2_F32: F32x8; 2 x 6 4 2 1; 1 x 8 4 2 1; }
-#[cfg(target_arch = "x86_64")]
-family! { #[target_feature(enable = "avx2,fma")] AVX2_F64: F64x4; 2 x 6 4 2 1; 1 x 8 4 2 1; }
-#[cfg(target_arch = "x86_64")]
-family! { #[target_feature(enable = "avx2,fma")] AVX2_INT: IntPairx8; 2 x 6 4 2 1; 1 x 8 4 2 1; }
+mod x86 {
+    use super::*;
+
+    family! { #[target_feature(enable = "avx2,fma")] AVX2_F32: F32x8; 2 x 6 4 2 1; 1 x 8 4 2 1; }
+    family! { #[target_feature(enable = "avx2,fma")] AVX2_F64: F64x4; 2 x 6 4 2 1; 1 x 8 4 2 1; }
+    family! { #[target_feature(enable = "avx2,fma")] AVX2_I32: Lanes<Int, 8>; 1 x 6 2 1; }
+    family! { #[target_feature(enable = "avx2,fma")] AVX2_INTS: IntPairx8; 2 x 6 4 2 1; 1 x 8 4 2 1; }
+
+    family! {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        AVX512_F32: F32x16; 4 x 6 4 2 1; 2 x 12 8 4 2 1; 1 x 16 8 4 2 1;
+    }
+    family! {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        AVX512_F64: F64x8; 4 x 6 4 2 1; 2 x 12 8 4 2 1; 1 x 16 8 4 2 1;
+    }
+    family! {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        AVX512_INTS: IntPairx16; 4 x 6 4 2 1; 2 x 12 8 4 2 1; 1 x 16 8 4 2 1;
+    }
+    family! {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+        VNNI_INTS: VnniPairx16; 4 x 6 4 2 1; 2 x 12 8 4 2 1; 1 x 16 8 4 2 1;
+    }
+    family! {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+        BF16_PAIRS: Bf16Pairx16; 4 x 6 4 2 1; 2 x 12 8 4 2 1; 1 x 16 8 4 2 1;
+    }
+}
 
 #[cfg(target_arch = "x86_64")]
-family! { #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")] AVX512_F32: F32x16; 4 x 6 4 2 1; 2 x 12 8 4 2 1; 1 x 16 8 4 2 1; }
-#[cfg(target_arch = "x86_64")]
-family! { #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")] AVX512_F64: F64x8; 4 x 6 4 2 1; 2 x 12 8 4 2 1; 1 x 16 8 4 2 1; }
+pub(crate) use x86::*;

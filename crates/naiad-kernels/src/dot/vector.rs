@@ -2,7 +2,7 @@
 //!
 //! | kind | an operand's element | what one step adds |
 //! |---|---|---|
-//! | f32, f64 | a number | `a * b`, fused where the machine can |
+//! | f32, f64, i32 | a number | `a * b`, fused where the machine can; integers wrap |
 //! | pairs of i16 | two numbers of consecutive `k` | `a0 * b0 + a1 * b1`, wrapping, exact |
 //! | pairs of bf16 | the same | the same, rounded to f32 twice |
 //!
@@ -30,6 +30,10 @@ pub(super) trait Vector: Copy {
 /// Lanes as an array, which compilers vectorize with what every machine of the target has.
 #[derive(Copy, Clone)]
 pub(super) struct Lanes<T, const N: usize>([T; N]);
+
+/// An integer in an array of lanes.
+#[derive(Copy, Clone)]
+pub(super) struct Int(i32);
 
 /// A pair of i16 in an array of lanes.
 #[derive(Copy, Clone)]
@@ -59,6 +63,15 @@ macro_rules! float_elements {
 }
 
 float_elements!(f32 f64);
+
+impl Element for Int {
+    const ZERO: Int = Int(0);
+
+    #[inline(always)]
+    fn plus_product(self, a: Int, b: Int) -> Int {
+        Int(self.0.wrapping_add(a.0.wrapping_mul(b.0)))
+    }
+}
 
 impl Element for IntPair {
     const ZERO: IntPair = IntPair(0);
@@ -247,6 +260,16 @@ mod x86 {
         mask bits16, |at, mask| _mm512_maskz_loadu_epi32(mask, at), _mm512_mask_storeu_epi32,
         splat |at| _mm512_set1_epi32(read32(at)),
         plus_product |c, a, b| _mm512_dpwssd_epi32(c, a, b)
+    }
+
+    vector! {
+        Bf16Pairx16(__m512) of 16 times 4,
+        zero _mm512_setzero_ps, load _mm512_loadu_ps, store _mm512_storeu_ps,
+        mask bits16, |at, mask| _mm512_maskz_loadu_ps(mask, at), _mm512_mask_storeu_ps,
+        splat |at: *const u8| _mm512_set1_ps(at.cast::<f32>().read_unaligned()),
+        plus_product |c, a, b| {
+            _mm512_dpbf16_ps(c, std::mem::transmute(a), std::mem::transmute(b))
+        }
     }
 
     vector! {
