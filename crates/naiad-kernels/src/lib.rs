@@ -25,5 +25,6 @@ pub mod copy;
 mod cpu;
 mod dispatch;
 pub mod dot;
+pub mod rows;
 #[cfg(test)]
 mod testing;
