@@ -306,13 +306,14 @@ class runtime_knobs(base_knobs):
 
     interpret = env_bool("TRITON_INTERPRET")
     override_arch = env_opt_str("TRITON_OVERRIDE_ARCH")
-    # Called with keywords before a variant is compiled; whatever is true for an answer prevents it.
-    jit_cache_hook = None
-    # The same after it.
-    jit_post_compile_hook = None
     add_stages_inspection_hook = None
 
+    # What each launch looks at is the object's own, where Python finds it fastest.
     def __init__(self):
+        # Called with keywords before a variant is compiled; whatever is true for an answer prevents it.
+        self.jit_cache_hook = None
+        # The same after it.
+        self.jit_post_compile_hook = None
         # Whether all launches check assertions and overflow.
         self.debug = env_bool("TRITON_DEBUG").get()
         self.sanitize_overflow = True

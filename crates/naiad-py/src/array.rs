@@ -41,7 +41,7 @@ pub fn array_like(obj: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
         );
     }
     let storage = storage_of(obj, &array)?;
-    let strides = array.byte_strides.iter().map(|s| s / size).collect();
+    let strides = array.byte_strides.into_iter().map(|s| s / size).collect();
     let view = View { elem, shape: array.shape, strides };
     Ok(Tensor { elem, address, storage, view: Some(view), writable })
 }

@@ -1,15 +1,14 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
-use crate::array::{array_like, is_plain_array};
 use crate::convert::{
-    Hold, Nesting, field_names, is_a, numpy_scalar, opaque, plain, to_host, to_python,
+    Hold, Nesting, field_names, int, is_a, numpy_scalar, opaque, plain, to_host, to_python,
 };
 use crate::describe::{describe, hex, options};
 use crate::errors::{exception, human, refused};
-use crate::host::PyHost;
+use crate::host::{PyHost, default_object};
 use crate::interrupt::{Listening, raised};
 use crate::screen::Screen;
-use crate::tensor::{Trouble, tensor};
+use crate::tensor::{Trouble, plain_tensor, tensor};
 use naiad::{
     Descriptor, Diagnostic, Error, Grid, Id, Kernel, KernelOptions, LaunchOptions, ParamSelector,
     ParamSpec, PolicyKind, Slot, Value,
@@ -39,6 +38,10 @@ pub fn configure(checked: bool, threads: usize) {
 #[pyclass(name = "Kernel", module = "naiad._naiad", frozen)]
 pub struct PyKernel {
     core: Kernel<PyHost>,
+    /// What the parameters are called.
+    names: Vec<Py<PyString>>,
+    /// Their defaults, as they were when the kernel was first used.
+    defaults: Vec<Option<Py<PyAny>>>,
 }
 
 /// A compiled variant, as a launch returns it.
@@ -89,8 +92,17 @@ impl PyKernel {
             cuda_capability,
         };
         let host = Arc::new(PyHost::new(function));
-        let core = Kernel::new(host, PyHost::KERNEL, options);
-        Ok(PyKernel { core: core.map_err(|e| exception(function.py(), &e))? })
+        let py = function.py();
+        let core = Kernel::new(host, PyHost::KERNEL, options).map_err(|e| exception(py, &e))?;
+        let params = core.signature().params.iter();
+        let names = params.map(|p| PyString::intern(py, &p.info.name).unbind()).collect();
+        let python = function.getattr(intern!(py, "fn"))?;
+        let default = |p: &naiad::Param| match p.info.has_default {
+            true => default_object(&python, &p.info.name).map(Bound::unbind).ok(),
+            false => None,
+        };
+        let defaults = core.signature().params.iter().map(default).collect();
+        Ok(PyKernel { core, names, defaults })
     }
 
     /// Binds, compiles where needed, and runs the grid's programs.
@@ -191,6 +203,7 @@ impl PyKernel {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.core.host().visit(&visit)?;
+        self.defaults.iter().try_for_each(|default| visit.call(default))?;
         let mut result = Ok(());
         self.core.try_each_watch(|watch| {
             if result.is_ok() {
@@ -227,7 +240,14 @@ impl PyKernel {
         let keywords =
             kwargs.iter().map(|(k, v)| Ok((PyBackedStr::try_from(k.cast_into::<PyString>()?)?, v)));
         let keywords = keywords.collect::<PyResult<Vec<_>>>()?;
-        self.core.signature().bind(args.iter(), keywords).map_err(|e| exception(args.py(), &e))
+        let bound = self.core.signature().bind(args.iter(), keywords);
+        let mut bound = bound.map_err(|e| exception(args.py(), &e))?;
+        for (slot, default) in bound.slots.iter_mut().zip(&self.defaults) {
+            if let (Slot::Default, Some(default)) = (&*slot, default) {
+                *slot = Slot::Given(default.bind(args.py()).clone());
+            }
+        }
+        Ok(bound)
     }
 
     fn describe_params<'py>(
@@ -249,7 +269,8 @@ impl PyKernel {
         bound: &Arguments<'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let names = PyDict::new(py);
-        for (slot, param) in bound.slots.iter().zip(&self.core.signature().params) {
+        let params = self.core.signature().params.iter().zip(&self.names);
+        for (slot, (param, name)) in bound.slots.iter().zip(params) {
             let value = match slot {
                 Slot::Given(value) => value.clone(),
                 Slot::Rest(values) => PyTuple::new(py, values)?.into_any(),
@@ -259,7 +280,7 @@ impl PyKernel {
                     Err(e) => return Err(exception(py, &e)),
                 },
             };
-            names.set_item(&param.info.name, value)?;
+            names.set_item(name, value)?;
         }
         Ok(names)
     }
@@ -292,6 +313,11 @@ impl PyKernel {
             )));
         };
         let count = |(axis, item): (usize, &Object<'py>)| -> PyResult<i128> {
+            if let Ok(count) = item.cast_exact::<PyInt>()
+                && let Ok(count) = int(count)
+            {
+                return Ok(count);
+            }
             let is_int = !item.is_instance_of::<PyBool>() && !item.is_instance_of::<PyFloat>();
             let index = is_int.then(|| item.call_method0(intern!(py, "__index__")).ok()).flatten();
             match index {
@@ -357,9 +383,8 @@ impl PyKernel {
     }
 
     fn value(&self, object: &Object<'_>, is_constexpr: bool) -> Result<Value, Trouble> {
-        // The commonest of all needs not be told from all the others.
-        if is_plain_array(object) {
-            return Ok(Value::Tensor(array_like(object)?));
+        if let Some(tensor) = plain_tensor(object)? {
+            return Ok(Value::Tensor(tensor));
         }
         let host = self.core.host();
         if let Ok(tuple) = object.cast::<PyTuple>()

@@ -4,6 +4,7 @@
 //! kernel     Kernel: bind, specialize, launch: the hot path
 //! tensor     memory of torch's tensors, and of whatever else has some
 //! array      memory of NumPy's arrays
+//! dlpack     what torch says of its tensors in C
 //! convert    values between Python and the front end
 //! describe   compiled variants, to be looked at
 //! host       a running Python as the front end's host
@@ -20,6 +21,7 @@ mod array;
 mod cli;
 mod convert;
 mod describe;
+mod dlpack;
 mod dtype;
 mod errors;
 mod host;

@@ -10,12 +10,13 @@
 
 use crate::array::{array_like, is_plain_array};
 use crate::convert::is_a;
+use crate::dlpack::{self, Shown};
 use crate::dtype::{DType, scalar_from_library};
 use naiad::{Scalar, Tensor, View};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::PyType;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -47,8 +48,8 @@ pub fn tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
     if obj.is_instance_of::<PyType>() {
         return Ok(None);
     }
-    if is_plain_array(obj) {
-        return array_like(obj).map(Some);
+    if let Some(tensor) = plain_tensor(obj)? {
+        return Ok(Some(tensor));
     }
     if is_a(obj, wrapper_class(py)?) {
         return reinterpreted(obj).map(Some);
@@ -66,6 +67,20 @@ pub fn tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
         );
     }
     Ok(None)
+}
+
+/// The tensor of an object of NumPy's or torch's own classes. Others may be tensors all the same, but
+/// these are nearly all there are, and need not be told from anything else.
+pub fn plain_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
+    if is_plain_array(obj) {
+        return array_like(obj).map(Some);
+    }
+    let py = obj.py();
+    let Some(Shown { elem, address, shape, strides }) = dlpack::show(obj) else { return Ok(None) };
+    check_negated(&obj.call_method0(intern!(py, "is_neg"))?)?;
+    let storage = storage_range(&obj.call_method0(intern!(py, "untyped_storage"))?)?;
+    let view = View { elem, shape, strides };
+    Ok(Some(Tensor { elem, address, storage, view: Some(view), writable: true }))
 }
 
 fn wrapper_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
@@ -98,8 +113,10 @@ fn reinterpreted(obj: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
     Ok(base)
 }
 
+/// The tensor of what answers as torch's do.
 fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
     let py = obj.py();
+    dlpack::learn(py)?;
     let untyped = obj.getattr_opt(intern!(py, "untyped_storage"))?;
     let untyped = untyped.map(|untyped| untyped.call0()).transpose()?;
     // The memory's device, whatever the tensor says: see `naiad.cuda`.
@@ -114,25 +131,16 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
         let why = format!("lies on the device '{device}', and this build of Naiad runs on the CPU");
         return unfit(why, "move it: `x.cpu()`");
     }
-    if let Some(is_neg) = obj.getattr_opt(intern!(py, "is_neg"))?
-        && is_neg.call0()?.is_truthy()?
-    {
-        return unfit(
-            "is a view that negates its memory when read",
-            "resolve it: `x.resolve_neg()`",
-        );
+    if let Some(is_neg) = obj.getattr_opt(intern!(py, "is_neg"))? {
+        check_negated(&is_neg.call0()?)?;
     }
     let elem = elem_of(&obj.getattr(intern!(py, "dtype"))?)?;
     let address: usize = part(&data_ptr.call0()?, "`data_ptr()` that gives")?;
-    let shape: Vec<usize> = parts(&obj.getattr(intern!(py, "shape"))?, "`shape` that is")?;
+    let shape: Vec<usize> = part(&obj.getattr(intern!(py, "shape"))?, "`shape` that is")?;
     let strides: Vec<isize> =
-        parts(&obj.call_method0(intern!(py, "stride"))?, "`stride()` that gives")?;
+        part(&obj.call_method0(intern!(py, "stride"))?, "`stride()` that gives")?;
     let storage = match untyped {
-        Some(untyped) => {
-            let start: usize = part(&untyped.call_method0(intern!(py, "data_ptr"))?, "storage at")?;
-            let bytes: usize = part(&untyped.call_method0(intern!(py, "nbytes"))?, "storage of")?;
-            start..start.saturating_add(bytes)
-        }
+        Some(untyped) => storage_range(&untyped)?,
         None => {
             let bytes: Option<Vec<isize>> =
                 strides.iter().map(|s| s.checked_mul(elem.size() as isize)).collect();
@@ -144,6 +152,23 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
     };
     let view = View { elem, shape, strides };
     Ok(Tensor { elem, address, storage, view: Some(view), writable: true })
+}
+
+fn check_negated(is_neg: &Bound<'_, PyAny>) -> Result<(), Trouble> {
+    match is_neg.is_truthy()? {
+        true => {
+            unfit("is a view that negates its memory when read", "resolve it: `x.resolve_neg()`")
+        }
+        false => Ok(()),
+    }
+}
+
+/// The addresses of an untyped storage of torch's.
+fn storage_range(untyped: &Bound<'_, PyAny>) -> Result<Range<usize>, Trouble> {
+    let py = untyped.py();
+    let start: usize = part(&untyped.call_method0(intern!(py, "data_ptr"))?, "storage at")?;
+    let bytes: usize = part(&untyped.call_method0(intern!(py, "nbytes"))?, "storage of")?;
+    Ok(start..start.saturating_add(bytes))
 }
 
 /// Whether a storage is the CPU's.
@@ -187,21 +212,6 @@ fn part<'py, T: FromPyObjectOwned<'py>>(
             "a tensor gives its address as an int, and its shape and strides as tuples of ints",
         )
     })
-}
-
-/// The same for several numbers, which are a tuple as a rule.
-fn parts<'py, T: FromPyObjectOwned<'py>>(
-    found: &Bound<'py, PyAny>,
-    what: &str,
-) -> Result<Vec<T>, Trouble> {
-    match found.cast::<PyTuple>() {
-        Ok(tuple) => tuple
-            .iter_borrowed()
-            .map(|x| x.extract())
-            .collect::<Result<_, _>>()
-            .or_else(|_| part(found, what)),
-        Err(_) => part(found, what),
-    }
 }
 
 pub fn beyond<T>() -> Result<T, Trouble> {

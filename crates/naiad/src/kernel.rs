@@ -288,7 +288,8 @@ impl Launch {
 
 /// Without the number of warps, which few kernels ask for: to most it would be needless variants.
 fn encode_specs(specs: &[ParamSpec], options: &CompileOptions) -> Vec<u8> {
-    let mut key = Vec::with_capacity(specs.len() * 4 + 1);
+    // Room for as many integers that are constexpr, which take the most of what is common.
+    let mut key = Vec::with_capacity(specs.len() * 20 + 1);
     key.push(u8::from(options.debug) + 2 * u8::from(options.sanitize_overflow));
     specs.iter().for_each(|s| encode_spec(s, &mut key));
     key
