@@ -121,9 +121,64 @@ def test_dtypes_that_numpy_lacks(name):
 
 def test_torch_tensors():
     torch = pytest.importorskip("torch")
-    x = torch.zeros(3, 4)
-    store_at[(1,)](x.T[1:], 0)
-    assert x[0, 1] == 9
+    # The first tensor of a process is read in another way than those that follow.
+    for _ in range(3):
+        x = torch.zeros(3, 4)
+        store_at[(1,)](x.T[1:], 0)
+        assert x[0, 1] == 9
+        # Beside the view, inside the storage, and past its end.
+        store_at[(1,)](x[1], -1)
+        assert x[0, 3] == 9
+        with pytest.raises(triton.OutOfBoundsError, match=r"elements -4 to 7"):
+            store_at[(1,)](x[1], 8)
+
+
+def test_all_dtypes_of_torch():
+    torch = pytest.importorskip("torch")
+    names = "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64"
+    for name in (*names.split(), "float8_e4m3fn", "float8_e5m2"):
+        x = torch.zeros(5, dtype=getattr(torch, name))
+        store_at[(1,)](x[1:], 2)
+        # 9 lies between two numbers of the narrowest of them.
+        nine = 8 if name == "float8_e5m2" else 9
+        assert x.to(torch.float64).tolist() == [0, 0, 0, nine, 0], name
+
+
+def test_tensors_of_every_making():
+    torch = pytest.importorskip("torch")
+
+    @triton.jit
+    def copy(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+    class Sub(torch.Tensor):
+        pass
+
+    base = torch.arange(6.0)
+    for x in base, torch.nn.Parameter(base), base.clone().requires_grad_() * 1, base.as_subclass(Sub), base.detach():
+        y = torch.zeros(6)
+        copy[(1,)](x, y, 6, BLOCK=8)
+        assert torch.equal(y, base)
+    copy[(1,)](torch.empty(0, 3), torch.empty(0), 0, BLOCK=8)
+    scalar = torch.tensor(7.0)
+    copy[(1,)](scalar, scalar, 1, BLOCK=8)
+    assert scalar == 7
+
+
+def test_torch_tensors_that_kernels_cannot_take():
+    torch = pytest.importorskip("torch")
+    complex = torch.zeros(4, dtype=torch.complex64)
+    for _ in range(2):
+        for x, message in [
+            (complex, "complex64"),
+            (complex.conj().imag, "negates its memory"),
+            (torch.zeros(4, device="meta"), "lies on the device"),
+        ]:
+            with pytest.raises(triton.LaunchError, match=message):
+                store_at[(1,)](x, 0)
+        with pytest.raises(RuntimeError, match="storage"):
+            store_at[(1,)](torch.eye(3).to_sparse(), 0)
 
 
 def test_tensors_on_other_devices_are_refused():

@@ -34,6 +34,9 @@ pub struct View {
     pub strides: Vec<isize>,
 }
 
+/// Runs what it is given, once.
+pub type Long<'a> = dyn Fn(&mut dyn FnMut()) + 'a;
+
 /// How a launch runs.
 #[derive(Copy, Clone)]
 pub struct LaunchOptions<'a> {
@@ -47,7 +50,7 @@ pub struct LaunchOptions<'a> {
     /// Runs the rest of a launch that turns out to take long, which is known after some 100 us, on the
     /// thread that launches. A host lets go here of what it holds, and listens to its user: to do so
     /// for every launch would cost the short ones as much as they take.
-    pub long: Option<&'a dyn Fn(&mut dyn FnMut())>,
+    pub long: Option<&'a Long<'a>>,
     /// Gets what kernels print: the calls of one program in its order, on whatever thread runs it.
     /// Without it they print nothing.
     pub print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,

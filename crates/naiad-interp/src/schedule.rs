@@ -12,6 +12,7 @@
 //! all that was written and none can go on: a deadlock. (A write would have been made in a round that
 //! raised the epoch before its worker could be stuck in it.)
 
+use crate::args::Long;
 use crate::code::Code;
 use crate::exec::{Exec, Pause, Program, Shared};
 use crate::fault::{Fault, program};
@@ -161,11 +162,7 @@ fn deadlock(code: &Code, waiting: &[Waits]) -> Fault {
 }
 
 /// Runs all programs of the grid.
-pub fn run<P: Policy>(
-    shared: &Shared<'_>,
-    board: &Board<'_>,
-    long: Option<&dyn Fn(&mut dyn FnMut())>,
-) {
+pub fn run<P: Policy>(shared: &Shared<'_>, board: &Board<'_>, long: Option<&Long<'_>>) {
     let mut first = Worker::<P>::new(shared, board, 0);
     // One program, or the start of it, shows whether the grid is worth the start of threads. What
     // seems short is run as far as it is.
