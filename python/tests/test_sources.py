@@ -178,3 +178,58 @@ def test_a_kernel_is_freed_with_its_function():
     ref = make()
     gc.collect()
     assert ref() is None
+
+
+def test_names_of_parameters():
+    import inspect
+
+    from naiad.runtime.source import parameter_names
+
+    def plain(a, b=1):
+        c = a
+        return c
+
+    def everything(a, /, b, *rest, c, d=2, **more):
+        e = a
+        return e
+
+    def starred(*rest, c):
+        pass
+
+    def keywords(*, c, **more):
+        d = c
+        return d
+
+    for fn in plain, everything, starred, keywords, lambda: None:
+        assert parameter_names(fn) == list(inspect.signature(fn).parameters)
+
+
+def test_kernels_that_are_made_again_and_again(tmp_path, monkeypatch):
+    """As tests do that define their kernels within: the file is taken apart once."""
+    import inspect
+
+    before = "# " + "é" * 10 + "\n"
+    text = """
+import naiad as triton
+import naiad.language as tl
+
+def make():
+    @triton.jit
+    def k(x):
+        tl.store(x, VALUE)
+    return k
+"""
+    path = tmp_path / "kernels_made_here.py"
+    path.write_text(before + text.replace("VALUE", "1.0"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import kernels_made_here
+
+    blocks = []
+    getblock = inspect.getblock
+    monkeypatch.setattr(inspect, "getblock", lambda lines: blocks.append(1) or getblock(lines))
+    for _ in range(3):
+        assert "value=1.0" in ir(kernels_made_here.make(), FLOATS)
+    assert len(blocks) == 1
+    # A file that changed is read again.
+    path.write_text(before + text.replace("VALUE", "25.0"))
+    assert "value=25.0" in ir(kernels_made_here.make(), FLOATS)

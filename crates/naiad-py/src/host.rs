@@ -10,6 +10,7 @@ use naiad::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef, Source};
 use pyo3::exceptions::PyKeyError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -19,9 +20,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub struct PyHost {
     pub functions: Interned,
     pub objects: Interned,
-    /// One text for all functions of a file, so that their places are in one source. Whoever uses a
-    /// source holds it; texts that were replaced go.
-    sources: Mutex<Vec<Weak<Source>>>,
     /// By function, what was read from it last and what that was in Python.
     texts: Mutex<FxHashMap<FnRef, (Py<PyAny>, FunctionSource)>>,
 }
@@ -54,27 +52,44 @@ impl PyHost {
         }
         // Not while it is locked: reading runs Python.
         drop(known);
-        let (name, file, text, start, end): (String, String, String, usize, usize) =
+        let (name, file, text, start, end): (String, String, Bound<'_, PyString>, usize, usize) =
             found.extract()?;
-        let text = FunctionSource { name, source: self.share(file, text), range: start..end };
+        let text = FunctionSource { name, source: share(file, &text)?, range: start..end };
         let mut known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let old = known.insert(function, (found.unbind(), text.clone()));
         drop(known);
         drop(old);
         Ok(text)
     }
+}
 
-    fn share(&self, name: String, text: String) -> Arc<Source> {
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        sources.retain(|source| source.strong_count() > 0);
-        let mut alive = sources.iter().filter_map(Weak::upgrade);
-        let known = alive.find(|s| s.name == name && s.text == text);
-        known.unwrap_or_else(|| {
-            let source = Source::new(name, text);
-            sources.push(Arc::downgrade(&source));
-            source
-        })
+/// One source for all functions of a file, so that thousands of kernels in it are not as many copies.
+///
+/// Python has one object for the text of a file until the file is read again, so that is what tells
+/// sources apart. Whoever uses a source holds it; others go.
+fn share(name: String, text: &Bound<'_, PyString>) -> PyResult<Arc<Source>> {
+    #[derive(Default)]
+    struct Sources {
+        by_text: FxHashMap<usize, (Py<PyString>, Weak<Source>)>,
+        /// How many there are before it is worth looking for those that nobody uses.
+        most: usize,
     }
+    static SOURCES: PyOnceLock<Mutex<Sources>> = PyOnceLock::new();
+    let sources = SOURCES.get_or_init(text.py(), Mutex::default);
+    // Locked only while attached to Python, and nothing in between runs any.
+    let mut sources = sources.lock().unwrap_or_else(PoisonError::into_inner);
+    let address = text.as_ptr() as usize;
+    let known = sources.by_text.get(&address).and_then(|(_, source)| source.upgrade());
+    if let Some(source) = known.filter(|source| source.name == name) {
+        return Ok(source);
+    }
+    let source = Source::new(name, text.to_str()?);
+    if sources.by_text.len() >= sources.most {
+        sources.by_text.retain(|_, (_, source)| source.strong_count() > 0);
+        sources.most = 2 * sources.by_text.len() + 16;
+    }
+    sources.by_text.insert(address, (text.clone().unbind(), Arc::downgrade(&source)));
+    Ok(source)
 }
 
 /// The attribute of a `JITFunction` with what `naiad.runtime.source.find` found.

@@ -94,10 +94,16 @@ class JITFunction(JITCallable, KernelInterface):
         self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or ())
         self.debug = debug
         self.noinline = noinline
-        self.signature = inspect.signature(fn)
-        self.arg_names = list(self.signature.parameters)
         self.pre_run_hooks = []
         self._repr = repr
+
+    @_lazy
+    def signature(self):
+        return inspect.signature(self.fn)
+
+    @_lazy
+    def arg_names(self):
+        return source.parameter_names(self.fn)
 
     @_lazy
     def _kernel(self):

@@ -4,6 +4,7 @@ import ast
 import builtins
 import hashlib
 import inspect
+import itertools
 import linecache
 import re
 import sys
@@ -21,20 +22,71 @@ def find(fn):
     code = fn.__code__
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, fn.__globals__)
-    first = code.co_firstlineno - 1
     if not lines:
         raise TritonError(
             f"the source of `{fn.__name__}` cannot be found in `{code.co_filename}`: kernels are "
             "compiled from their text, so define it in a file or a notebook's cell"
         )
-    block = inspect.getblock(lines[first:])
-    if not any(line.lstrip().startswith(("def ", "async def ")) for line in block):
+    file = _File.of(code.co_filename, lines)
+    first = code.co_firstlineno - 1
+    block = file.block(first)
+    if block is None:
         raise TritonError(
             f"`{code.co_filename}` has changed since `{fn.__name__}` was defined at line {first + 1}"
         )
-    start = sum(len(line.encode()) for line in lines[:first])
-    end = start + sum(len(line.encode()) for line in block)
-    return fn.__name__, code.co_filename, "".join(lines), start, end
+    return fn.__name__, code.co_filename, file.text, *block
+
+
+class _File:
+    """The lines of a file as `linecache` has them, and what was made of them.
+
+    Test suites define kernels within their tests, one after another in files of thousands of lines.
+    """
+
+    MOST = 64
+    known = {}
+
+    def __init__(self, lines):
+        self.lines = lines
+        self.text = "".join(lines)
+        # The byte at which each line starts; one more, which is where the last ends.
+        sizes = map(len, lines) if self.text.isascii() else (len(line.encode()) for line in lines)
+        self.starts = [0, *itertools.accumulate(sizes)]
+        self.blocks = {}
+
+    @classmethod
+    def of(cls, name, lines):
+        file = cls.known.get(name)
+        # A file that was read again has other lines, even if they are equal.
+        if file is None or file.lines is not lines:
+            if len(cls.known) >= cls.MOST:
+                cls.known.clear()
+            file = cls.known[name] = cls(lines)
+        return file
+
+    def block(self, first):
+        """The bytes of the function whose first line this is; None where none is."""
+        if first not in self.blocks:
+            lines = inspect.getblock(self.lines[first:])
+            is_def = any(line.lstrip().startswith(("def ", "async def ")) for line in lines)
+            self.blocks[first] = (self.starts[first], self.starts[first + len(lines)]) if is_def else None
+        return self.blocks[first]
+
+
+def parameter_names(fn):
+    """The names of a function's parameters in their order, `*args` before those that only a keyword
+    gives. Read from the code, like the text; `inspect.signature` takes twenty times as long."""
+    code = fn.__code__
+    by_position = code.co_argcount
+    by_keyword = by_position + code.co_kwonlyargcount
+    names = list(code.co_varnames[:by_position])
+    rest = list(code.co_varnames[by_keyword:])
+    if code.co_flags & inspect.CO_VARARGS:
+        names.append(rest.pop(0))
+    names += code.co_varnames[by_position:by_keyword]
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        names.append(rest[0])
+    return names
 
 
 def start_of_def(text):
