@@ -1,5 +1,4 @@
 //! What compiled code calls: library kernels on whole buffers, and the threads that it runs on.
 
 pub mod pool;
-mod simple;
 pub mod table;

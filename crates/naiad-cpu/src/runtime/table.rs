@@ -21,10 +21,10 @@ pub fn table() -> &'static RuntimeTable {
 fn address(f: RuntimeFn) -> usize {
     match f {
         RuntimeFn::Copy2d => naiad_kernels::copy::copy2d as *const () as usize,
-        RuntimeFn::Dot => super::simple::dot as *const () as usize,
-        RuntimeFn::Sort => 0,
-        RuntimeFn::TopK => 0,
-        RuntimeFn::Histogram => 0,
+        RuntimeFn::Dot => naiad_kernels::dot::dot as *const () as usize,
+        RuntimeFn::Sort => naiad_kernels::rows::sort as *const () as usize,
+        RuntimeFn::TopK => naiad_kernels::rows::topk as *const () as usize,
+        RuntimeFn::Histogram => naiad_kernels::rows::histogram as *const () as usize,
         RuntimeFn::MayAccess => may_access as *const () as usize,
         RuntimeFn::Host => host as *const () as usize,
         RuntimeFn::Poll => poll as *const () as usize,
