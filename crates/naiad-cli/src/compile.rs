@@ -3,7 +3,7 @@
 use crate::Common;
 use crate::output::Output;
 use clap::{Args, ValueEnum};
-use naiad::{Diagnostic, Id, Module, Result};
+use naiad::{Diagnostic, Id, Module, Result, Stage};
 
 #[derive(Args)]
 pub struct Compile {
@@ -24,6 +24,12 @@ enum Emit {
     /// Tile IR.
     #[default]
     Tile,
+    /// Tile IR behind the passes.
+    Optimized,
+    /// Thread IR: loops over short vectors.
+    Thread,
+    /// Cranelift's IR, from which machine code is made.
+    Clif,
 }
 
 impl Compile {
@@ -58,6 +64,9 @@ impl Compile {
         compiled.findings.iter().for_each(|d| output.diagnostic(d));
         match self.emit {
             Emit::Tile => Ok(compiled.func.to_string()),
+            Emit::Optimized => naiad::stage(&compiled.func, Stage::Optimized),
+            Emit::Thread => naiad::stage(&compiled.func, Stage::Thread),
+            Emit::Clif => naiad::stage(&compiled.func, Stage::Clif),
         }
     }
 }

@@ -99,6 +99,8 @@ ids! {
     Interrupted = "interrupted", Error;
     /// The launch needs more memory than it may take.
     OutOfMemory = "out-of-memory", Error;
+    /// No machine code can be made of the kernel: the reference executor runs it, which is slower.
+    NoMachineCode = "no-machine-code", Warning;
 
     // Lint.
     /// A mask that is computed and never used.

@@ -10,8 +10,8 @@ use crate::interrupt::{Listening, raised};
 use crate::screen::Screen;
 use crate::tensor::{Trouble, plain_tensor, tensor};
 use naiad::{
-    Descriptor, Diagnostic, Error, Grid, Id, Kernel, KernelOptions, LaunchOptions, ParamSelector,
-    ParamSpec, PolicyKind, Slot, Value,
+    Descriptor, Diagnostic, Error, Executor, Grid, Id, Kernel, KernelOptions, LaunchOptions,
+    ParamSelector, ParamSpec, PolicyKind, Slot, Value,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -488,7 +488,7 @@ fn run(
     // SAFETY: the caller of the launch holds the tensors until it returns, and their addresses and
     // extents were read from them just now. What other threads do to them meanwhile is theirs to
     // order, as with any library that releases the lock.
-    let result = unsafe { launch.run(grid, &options) };
+    let result = unsafe { launch.run(grid, Executor::from_env(), &options) };
     if let Some(e) = raised_before.take() {
         return Err(e);
     }

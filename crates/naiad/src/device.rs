@@ -1,6 +1,6 @@
 //! Where kernels run.
 
-use crate::{PrintOptions, Printer, nanoseconds};
+use crate::{Executor, PrintOptions, Printer, nanoseconds};
 use naiad_interp::{LaunchOptions, PolicyKind};
 
 /// A device with how it is to be used.
@@ -8,6 +8,7 @@ use naiad_interp::{LaunchOptions, PolicyKind};
 pub struct Device {
     threads: usize,
     checked: bool,
+    executor: Executor,
     printer: Printer,
 }
 
@@ -15,7 +16,7 @@ impl Device {
     /// The CPU, all cores; kernels print to the standard output.
     pub fn cpu() -> Device {
         let printer = Printer::stdout(PrintOptions::default());
-        Device { threads: 0, checked: false, printer }
+        Device { threads: 0, checked: false, executor: Executor::from_env(), printer }
     }
 
     /// Spreads programs over `threads` threads; 0 means as many as there are cores.
@@ -28,14 +29,19 @@ impl Device {
         Device { checked, ..self }
     }
 
+    /// What runs kernels, instead of what `NAIAD_EXECUTOR` asks for.
+    pub fn executor(self, executor: Executor) -> Device {
+        Device { executor, ..self }
+    }
+
     /// Where what kernels print goes, and how.
     pub fn printer(self, printer: Printer) -> Device {
         Device { printer, ..self }
     }
 
-    pub(crate) fn run<T>(&self, launch: impl FnOnce(&LaunchOptions<'_>) -> T) -> T {
+    pub(crate) fn run<T>(&self, launch: impl FnOnce(Executor, &LaunchOptions<'_>) -> T) -> T {
         let policy = if self.checked { PolicyKind::Checked } else { PolicyKind::Plain };
-        launch(&LaunchOptions {
+        let options = LaunchOptions {
             policy,
             naive: false,
             threads: self.threads,
@@ -43,6 +49,7 @@ impl Device {
             long: None,
             print: Some(&|printed| self.printer.print(printed)),
             clock: Some(&nanoseconds),
-        })
+        };
+        launch(self.executor, &options)
     }
 }

@@ -4,12 +4,13 @@
 //! every launch that is checked. What machine code finds wrong is told in the reference executor's words.
 
 use crate::Result;
-use naiad_cpu::dist::SiteInfo;
+use naiad_cpu::dist::{SiteInfo, Unsupported};
 use naiad_cpu::{CompileError, Facts, Outcome};
-use naiad_diag::{Diagnostic, Id};
+use naiad_diag::{Diagnostic, Id, Severity};
 use naiad_interp::{Arg, LaunchOptions, Oracle, PolicyKind, Report};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Inst};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What runs kernels on a CPU.
@@ -50,9 +51,19 @@ impl Executor {
 pub(crate) struct Compiled {
     written: OnceLock<Vec<bool>>,
     known: Mutex<Vec<(Facts, Code)>>,
+    /// Whether somebody was told that there is none.
+    said: AtomicBool,
 }
 
-type Code = std::result::Result<Arc<Machine>, Arc<CompileError>>;
+type Code = std::result::Result<Arc<Machine>, Arc<Refusal>>;
+
+/// Why there is no machine code.
+enum Refusal {
+    /// A warning that says what is not compiled.
+    Unsupported(Diagnostic),
+    /// A fault of ours.
+    Internal(Box<Diagnostic>),
+}
 
 /// A kernel's machine code, with the IR that it was made from.
 struct Machine {
@@ -73,12 +84,55 @@ impl Compiled {
         let mut func = code.func().clone();
         naiad_opt::optimize(&mut func);
         let made = naiad_cpu::Code::new(&func, &facts);
-        let machine =
-            |code| Arc::new(Machine { code, func: Arc::new(func), reference: OnceLock::new() });
-        let made = made.map(machine).map_err(Arc::new);
+        let made = match made {
+            Ok(code) => {
+                let (func, reference) = (Arc::new(func), OnceLock::new());
+                Ok(Arc::new(Machine { code, func, reference }))
+            }
+            Err(CompileError::Unsupported(why)) => {
+                Err(Arc::new(Refusal::Unsupported(no_code(&why, &func))))
+            }
+            Err(CompileError::Internal(fault)) => Err(Arc::new(Refusal::Internal(fault))),
+        };
         known.push((facts, made.clone()));
         made
     }
+}
+
+/// What a kernel is on its way to machine code.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Tile IR behind the passes.
+    Optimized,
+    /// Thread IR: loops over short vectors.
+    Thread,
+    /// Cranelift's IR.
+    Clif,
+}
+
+/// A verified kernel at a stage, as text. No two of its arguments overlap.
+pub fn stage(func: &Function<Tile>, stage: Stage) -> Result<String> {
+    let mut func = func.clone();
+    naiad_opt::optimize(&mut func);
+    if stage == Stage::Optimized {
+        return Ok(func.to_string());
+    }
+    let loops = naiad_cpu::dist::distribute(&func, &Facts::default());
+    let loops = loops.map_err(|why| no_code(&why, &func))?.func;
+    Ok(match stage {
+        Stage::Optimized | Stage::Thread => loops.to_string(),
+        Stage::Clif => naiad_cpu::clif::text(&loops, naiad_cpu::runtime::table::table())?,
+    })
+}
+
+fn no_code(why: &Unsupported, func: &Function<Tile>) -> Diagnostic {
+    let message = format!("kernel `{}` is not compiled to machine code: {}", func.name, why.what);
+    let report = Diagnostic::new(Id::NoMachineCode, message);
+    let report = match why.inst {
+        Some(inst) => report.primary_at(&func.places, func.loc(inst), ""),
+        None => report,
+    };
+    report.note("the reference executor runs it, which takes longer")
 }
 
 /// Runs a launch.
@@ -101,18 +155,20 @@ pub(crate) unsafe fn run(
             // SAFETY: as promised to this function; the code was made for these facts.
             Ok(found) => return unsafe { run_machine(&found, grid, args, &arguments, options) },
             Err(why) => match &*why {
-                CompileError::Internal(fault) => return Err(fault.clone().into()),
-                CompileError::Unsupported(u) if executor == Executor::Machine => {
-                    let func = code.func();
-                    let message = format!("kernel `{}`: no machine code: {}", func.name, u.what);
-                    let report = Diagnostic::new(Id::Internal, message);
-                    let report = match u.inst {
-                        Some(inst) => report.primary_at(&func.places, func.loc(inst), "here"),
-                        None => report,
-                    };
-                    return Err(Box::new(report).into());
+                Refusal::Internal(fault) => return Err(fault.clone().into()),
+                Refusal::Unsupported(warning) => {
+                    let mut warning = warning.clone();
+                    if executor == Executor::Machine {
+                        warning.severity = Severity::Error;
+                        return Err(warning.into());
+                    }
+                    // SAFETY: as promised to this function.
+                    let mut report = unsafe { naiad_interp::launch(code, grid, args, options) }?;
+                    if !machine.said.swap(true, Ordering::Relaxed) {
+                        report.findings.push(warning);
+                    }
+                    return Ok(report);
                 }
-                CompileError::Unsupported(_) => {}
             },
         }
     }

@@ -218,7 +218,7 @@ impl<H: LiveHost> Kernel<H> {
         let launch = self.prepare(bound.slots, options.collect::<Result<Vec<_>>>()?)?;
         // SAFETY: `Args` borrows the memory of every tensor in it until here, and mutably where
         // the kernel may write.
-        device.run(|options| unsafe { launch.run(grid, options) })
+        device.run(|executor, options| unsafe { launch.run(grid, executor, options) })
     }
 }
 
@@ -273,12 +273,16 @@ impl Launch {
     ///
     /// The storage of each tensor argument is valid for reads, and for writes where it is writable,
     /// until this returns.
-    pub unsafe fn run(&self, grid: Grid, options: &LaunchOptions<'_>) -> Result<Report> {
+    pub unsafe fn run(
+        &self,
+        grid: Grid,
+        executor: Executor,
+        options: &LaunchOptions<'_>,
+    ) -> Result<Report> {
         if grid.is_empty() {
             return Ok(Report::default());
         }
         let Made { compiled, code, machine, .. } = &*self.made;
-        let executor = Executor::from_env();
         guard(format_args!("running `{}`", compiled.func.name), || {
             // SAFETY: as promised to this function.
             unsafe { executor::run(machine, code, grid.counts(), &self.args, executor, options) }

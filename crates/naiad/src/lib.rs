@@ -52,7 +52,7 @@ pub use args::{Args, Argument, Element, ElementMut, SliceView, constexpr};
 pub use clock::nanoseconds;
 pub use device::Device;
 pub use error::{Error, Result, guard};
-pub use executor::Executor;
+pub use executor::{Executor, Stage, stage};
 pub use grid::{Grid, IntoGrid};
 pub use kernel::{Kernel, KernelOptions, Launch, ParamSelector, Request};
 pub use module::Module;
