@@ -107,13 +107,13 @@ impl Emit<'_> {
                 BinaryFn::Idiv => return Ok(self.quotient(of, x, y)),
                 BinaryFn::Rem if !of.is_signed() && power_of_two(y).is_some() => {
                     let below = Lanes::constant(y.lane, y.count, y.known().unwrap_or(1) - 1);
-                    return Ok(self.by_part(x.lane, [x, &below], |e, [x, y]| e.b.ins().band(x, y)));
+                    return Ok(self.band(x, &below));
                 }
                 BinaryFn::Rem => {
                     // With a quotient of 0 where the divisor is 0 this is `x` there, as it must be.
                     let quotient = self.quotient(of, x, y);
                     let whole = self.product(&quotient, y);
-                    return Ok(self.by_part(x.lane, [x, &whole], |e, [x, w]| e.b.ins().isub(x, w)));
+                    return Ok(self.isub(x, &whole));
                 }
                 BinaryFn::Shl | BinaryFn::Shr => return Ok(self.shift(f, of, x, y)),
                 _ => return Err(foreign(f.name(), of)),
@@ -151,7 +151,6 @@ impl Emit<'_> {
         if of == ThreadElem::Scalar(Scalar::I1) && !x.is_scalar() {
             return self.compare_masks(p, x, y);
         }
-        let lane = if x.is_scalar() { types::I8 } else { int_type(x.lane.bits()) };
         let of = of.scalar().unwrap_or(Scalar::U64);
         if of.is_float() {
             let cc = match p {
@@ -160,7 +159,7 @@ impl Emit<'_> {
                 Predicate::Lt | Predicate::Gt => FloatCC::LessThan,
                 Predicate::Le | Predicate::Ge => FloatCC::LessThanOrEqual,
             };
-            return self.by_part(lane, [x, y], |e, [x, y]| e.b.ins().fcmp(cc, x, y));
+            return self.fcmp(cc, x, y);
         }
         let cc = match (p, of.is_signed()) {
             (Predicate::Eq, _) => IntCC::Equal,
@@ -170,7 +169,7 @@ impl Emit<'_> {
             (Predicate::Le | Predicate::Ge, true) => IntCC::SignedLessThanOrEqual,
             (Predicate::Le | Predicate::Ge, false) => IntCC::UnsignedLessThanOrEqual,
         };
-        self.by_part(lane, [x, y], |e, [x, y]| e.b.ins().icmp(cc, x, y))
+        self.icmp(cc, x, y)
     }
 
     /// The boolean or mask that is true where this is false.
@@ -192,16 +191,14 @@ impl Emit<'_> {
         let (x, y) = (&x, &y);
         match p {
             Predicate::Eq => {
-                let differ = self.by_part(x.lane, [x, y], |e, [x, y]| e.b.ins().bxor(x, y));
+                let differ = self.bxor(x, y);
                 self.not(&differ)
             }
-            Predicate::Ne => self.by_part(x.lane, [x, y], |e, [x, y]| e.b.ins().bxor(x, y)),
-            Predicate::Lt | Predicate::Gt => {
-                self.by_part(x.lane, [x, y], |e, [x, y]| e.b.ins().band_not(y, x))
-            }
+            Predicate::Ne => self.bxor(x, y),
+            Predicate::Lt | Predicate::Gt => self.band_not(y, x),
             Predicate::Le | Predicate::Ge => {
                 let not = self.not(x);
-                self.by_part(x.lane, [&not, y], |e, [x, y]| e.b.ins().bor(x, y))
+                self.bor(&not, y)
             }
         }
     }
@@ -226,7 +223,7 @@ impl Emit<'_> {
     fn product(&mut self, x: &Lanes, y: &Lanes) -> Lanes {
         for (x, y) in [(x, y), (y, x)] {
             if let Some(by) = power_of_two(y) {
-                return self.shift_known(x, by, |e, x, by| e.b.ins().ishl(x, by));
+                return self.shl(x, by);
             }
         }
         if !x.is_scalar() && x.lane == types::I8 {
@@ -234,7 +231,7 @@ impl Emit<'_> {
             let product = self.product(&x, &y);
             return self.resize(&product, 8, false);
         }
-        self.by_part(x.lane, [x, y], |e, [x, y]| e.b.ins().imul(x, y))
+        self.imul(x, y)
     }
 
     /// The high half of the unsigned product.
@@ -255,8 +252,7 @@ impl Emit<'_> {
         }
         let (x, y) = (self.resize(x, 2 * bits, false), self.resize(y, 2 * bits, false));
         let product = self.product(&x, &y);
-        let by = self.iconst(types::I32, i64::from(bits));
-        let high = self.by_part(product.lane, [&product], |e, [p]| e.b.ins().ushr(p, by));
+        let high = self.shr(&product, bits);
         self.resize(&high, bits, false)
     }
 
@@ -278,22 +274,27 @@ impl Emit<'_> {
         }
         // A quotient of 32-bit integers that is no integer is further from one than the rounding of
         // an f64 quotient can move it, so its integer part is right.
-        let signed = of.is_signed();
-        let zero = self.splat_const(types::I32, 0);
-        self.by_part(x.lane, [x, y], |e, [x, y]| {
-            let halves = [false, true].map(|high| {
-                let [x, y] = [x, y].map(|x| e.half_to_f64(x, high, signed));
-                let quotient = e.b.ins().fdiv(x, y);
-                let whole = e.b.ins().trunc(quotient);
-                // In the image of a number plus 1.5 * 2^52 the low half is that number, wrapped.
-                let magic = e.splat_const(types::F64, 6755399441055744f64.to_bits());
-                let image = e.b.ins().fadd(whole, magic);
-                e.bitcast(types::I32X4, image)
-            });
-            let whole = e.shuffle_parts(types::I32, halves[0], halves[1], |i| 2 * i);
-            let by_zero = e.b.ins().icmp(IntCC::Equal, y, zero);
-            e.b.ins().band_not(whole, by_zero)
-        })
+        let dividend = self.int_to_f64(of, x);
+        let divisor = match y.known_int() {
+            None => self.int_to_f64(of, y),
+            Some(y) => {
+                let y = if of.is_signed() { y as f64 } else { f64::from(y as u32) };
+                Lanes::constant(types::F64, x.count, y.to_bits())
+            }
+        };
+        let quotient = self.fdiv(&dividend, &divisor);
+        let whole = self.by_part(types::F64, [&quotient], |e, [q]| e.b.ins().trunc(q));
+        // In the image of a number plus 1.5 * 2^52 the low half is that number, wrapped.
+        let magic = Lanes::constant(types::F64, x.count, 6755399441055744f64.to_bits());
+        let sum = self.fadd(&whole, &magic);
+        let image = self.recast(&sum, types::I64);
+        let whole = self.resize(&image, 32, false);
+        if y.known().is_some_and(|y| y != 0) {
+            return whole;
+        }
+        let zero = Lanes::constant(types::I32, x.count, 0);
+        let by_zero = self.icmp(IntCC::Equal, y, &zero);
+        self.band_not(&whole, &by_zero)
     }
 
     /// Two of four integers as f64.
@@ -315,13 +316,13 @@ impl Emit<'_> {
     /// The quotient by a power of two. Of a negative number the shift alone would round down.
     fn shifted_quotient(&mut self, of: Scalar, x: &Lanes, by: u32) -> Lanes {
         if !of.is_signed() || by == 0 {
-            return self.shift_known(x, by, |e, x, by| e.b.ins().ushr(x, by));
+            return self.shr(x, by);
         }
         let bits = of.bits();
-        let signs = self.shift_known(x, bits - 1, |e, x, by| e.b.ins().sshr(x, by));
-        let less = self.shift_known(&signs, bits - by, |e, x, by| e.b.ins().ushr(x, by));
-        let sum = self.by_part(x.lane, [x, &less], |e, [x, y]| e.b.ins().iadd(x, y));
-        self.shift_known(&sum, by, |e, x, by| e.b.ins().sshr(x, by))
+        let signs = self.sar(x, bits - 1);
+        let less = self.shr(&signs, bits - by);
+        let sum = self.iadd(x, &less);
+        self.sar(&sum, by)
     }
 
     fn scalar_quotient(
@@ -360,10 +361,10 @@ impl Emit<'_> {
             let inside = by <= u64::from(most);
             let by = by.min(most.into()) as u32;
             return match (f, of.is_signed()) {
-                (BinaryFn::Shr, true) => self.shift_known(x, by, |e, x, by| e.b.ins().sshr(x, by)),
+                (BinaryFn::Shr, true) => self.sar(x, by),
                 _ if !inside => Lanes::constant(x.lane, x.count, 0),
-                (BinaryFn::Shr, false) => self.shift_known(x, by, |e, x, by| e.b.ins().ushr(x, by)),
-                _ => self.shift_known(x, by, |e, x, by| e.b.ins().ishl(x, by)),
+                (BinaryFn::Shr, false) => self.shr(x, by),
+                _ => self.shl(x, by),
             };
         }
         if !x.is_scalar() && !y.uniform {
@@ -371,22 +372,6 @@ impl Emit<'_> {
         }
         let by = self.extract(y, 0);
         self.by_part(x.lane, [x], |e, [x]| e.shift_by(f, of, x, by))
-    }
-
-    /// Shifts by a number inside the type.
-    fn shift_known(
-        &mut self,
-        x: &Lanes,
-        by: u32,
-        shift: fn(&mut Self, ir::Value, ir::Value) -> ir::Value,
-    ) -> Lanes {
-        if by == 0 {
-            return x.clone();
-        }
-        self.by_part(x.lane, [x], |e, [x]| {
-            let by = e.iconst(types::I32, by.into());
-            shift(e, x, by)
-        })
     }
 
     fn shift_by(&mut self, f: BinaryFn, of: Scalar, x: ir::Value, by: ir::Value) -> ir::Value {

@@ -14,7 +14,7 @@
 //! fewer bits then sees that the number is no tie, and gives what one rounding would have given
 //! (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 
-use super::lanes::{Emit, Lanes, int_type, lane_type, part_type};
+use super::lanes::{Emit, Lanes, Parts, int_type, lane_type, part_type};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use naiad_ir::Scalar;
@@ -24,6 +24,8 @@ use smallvec::smallvec;
 /// Image of infinity in fp32, and of every number greater in size, which is NaN.
 const INFINITY: u64 = 0x7f80_0000;
 const QUIET: u64 = 0x7fc0_0000;
+/// One in fp32's exponent.
+const UNIT: u64 = 1 << 23;
 
 /// How fp64 is brought to fp32.
 #[derive(Copy, Clone, PartialEq)]
@@ -82,7 +84,7 @@ impl Emit<'_> {
         }
         let mask = self.mask_of(x, lane.bits());
         let one = Lanes::constant(mask.lane, x.count, one);
-        let image = self.by_part(mask.lane, [&mask, &one], |e, [m, one]| e.b.ins().band(m, one));
+        let image = self.band(&mask, &one);
         self.recast(&image, lane)
     }
 
@@ -99,7 +101,7 @@ impl Emit<'_> {
         self.by_part(types::F32, [&x], |e, [x]| e.scalar_to_float(ty, signed, x))
     }
 
-    fn int_to_f64(&mut self, from: Scalar, x: &Lanes) -> Lanes {
+    pub fn int_to_f64(&mut self, from: Scalar, x: &Lanes) -> Lanes {
         let signed = from.is_signed();
         if x.is_scalar() || from.bits() == 64 {
             let x = if from.bits() < 32 { self.resize(x, 32, signed) } else { x.clone() };
@@ -162,10 +164,8 @@ impl Emit<'_> {
         let wide = self.float_to_int(Scalar::I32, x);
         let limits = if signed { [-0x8000, 0x7fff] } else { [0, 0xffff] };
         let [least, most] = limits.map(|l| Lanes::constant(types::I32, x.count, l as u32 as u64));
-        let clamped = self.by_part(types::I32, [&wide, &least, &most], |e, [x, least, most]| {
-            let x = e.b.ins().smax(x, least);
-            e.b.ins().smin(x, most)
-        });
+        let clamped = self.smax(&wide, &least);
+        let clamped = self.smin(&clamped, &most);
         self.resize(&clamped, to.bits(), signed)
     }
 
@@ -243,6 +243,23 @@ impl Emit<'_> {
         self.shuffle_parts(types::I32, x, x, |i| i % 2 * 2)
     }
 
+    /// Does two registers at a time: what is kept meanwhile must fit those that there are.
+    fn in_pairs(&mut self, x: &Lanes, mut f: impl FnMut(&mut Self, &Lanes) -> Lanes) -> Lanes {
+        if x.num_parts() <= 2 {
+            return f(self, x);
+        }
+        let (each, parts) = (x.lanes_used(), self.parts(x));
+        let mut made = Parts::new();
+        let mut lane = x.lane;
+        for pair in parts.chunks(2) {
+            let some = Lanes::vector(x.lane, each * pair.len() as u32, pair.into());
+            let some = f(self, &some);
+            lane = some.lane;
+            made.extend(self.parts(&some));
+        }
+        Lanes::vector(lane, x.count, made).all_equal_if(x.uniform)
+    }
+
     /// Does with the lowest lane of a vector what is not written for scalars.
     fn as_vector(&mut self, x: &Lanes, f: impl FnOnce(&mut Self, &Lanes) -> Lanes) -> Lanes {
         let one = self.one(x);
@@ -256,70 +273,62 @@ impl Emit<'_> {
         if x.is_scalar() {
             return self.as_vector(x, |e, x| e.widen(from, x));
         }
+        let Some(format) = Format::of(from) else { return x.clone() };
         let images = self.resize(x, 32, false);
-        match Format::of(from) {
-            Some(format) => self.by_part(types::F32, [&images], |e, [x]| e.widen_part(format, x)),
-            None => images,
-        }
+        self.in_pairs(&images, |e, image| e.widen_image(format, image))
     }
 
-    /// Four images of the format, in the low bits, as fp32. With exponent and significand moved to
-    /// their places the exponent only wants the difference of the biases; where it is 0 the number is
-    /// what the significand adds to the least normal one.
-    fn widen_part(&mut self, format: &Format, image: ir::Value) -> ir::Value {
+    /// With exponent and significand moved to their places the exponent only wants the difference of
+    /// the biases; where it is 0, the number is what the significand adds to the least normal one.
+    fn widen_image(&mut self, format: &Format, image: &Lanes) -> Lanes {
+        let word = |value: u64| Lanes::constant(types::I32, image.count, value);
         if is_head(format) {
             let moved = self.shl(image, 32 - format.bits);
-            return self.bitcast(types::F32X4, moved);
+            return self.recast(&moved, types::F32);
         }
-        let unit = 1u64 << 23;
-        let rebias = (127 - format.bias) as u64 * unit;
-        let mut size = self.mask_image(image, (1 << (format.bits - 1)) - 1);
+        let mut size = self.band(image, &word((1 << (format.bits - 1)) - 1));
         if format.nan == Nan::Absent {
             // The image above the largest number reads as that.
-            let largest = self.word(format.largest.into());
-            size = self.b.ins().smin(size, largest);
+            size = self.smin(&size, &word(format.largest.into()));
         }
-        let moved = self.shl(size, 23 - format.mantissa);
-        let rebias_word = self.word(rebias);
-        let normal = self.b.ins().iadd(moved, rebias_word);
-        let unit = self.word(unit);
-        let above = self.b.ins().iadd(normal, unit);
-        let above = self.bitcast(types::F32X4, above);
-        let least = self.splat_const(types::F32, rebias + (1 << 23));
-        let subnormal = self.b.ins().fsub(above, least);
-        let subnormal = self.bitcast(types::I32X4, subnormal);
-        let first_normal = self.word(1 << format.mantissa);
-        let is_subnormal = self.b.ins().icmp(IntCC::SignedLessThan, size, first_normal);
-        let number = self.blend(is_subnormal, subnormal, normal);
+        let moved = self.shl(&size, 23 - format.mantissa);
+        let rebias = (127 - format.bias) as u64 * UNIT;
+        let normal = self.iadd(&moved, &word(rebias));
+        let above = self.iadd(&normal, &word(UNIT));
+        let above = self.recast(&above, types::F32);
+        let least = Lanes::constant(types::F32, image.count, rebias + UNIT);
+        let subnormal = self.fsub(&above, &least);
+        let subnormal = self.recast(&subnormal, types::I32);
+        let is_subnormal = self.icmp(IntCC::SignedLessThan, &size, &word(1 << format.mantissa));
+        let number = self.select(&is_subnormal, &subnormal, &normal);
 
-        let (special, bits) = match (format.nan, format.infinity) {
+        let special = match (format.nan, format.infinity) {
             // Their significands stay, and tell infinity from NaN.
             (Nan::Ieee, Some(infinity)) => {
-                let below = self.word(u64::from(infinity) - 1);
-                (Some(self.b.ins().icmp(IntCC::SignedGreaterThan, size, below)), INFINITY)
+                let below = word(u64::from(infinity) - 1);
+                Some((self.icmp(IntCC::SignedGreaterThan, &size, &below), INFINITY))
             }
             (Nan::AllOnes, _) => {
-                let largest = self.word(format.largest.into());
-                (Some(self.b.ins().icmp(IntCC::SignedGreaterThan, size, largest)), QUIET)
+                let largest = word(format.largest.into());
+                Some((self.icmp(IntCC::SignedGreaterThan, &size, &largest), QUIET))
             }
             (Nan::NegativeZero, _) => {
-                let nan = self.word(1 << (format.bits - 1));
-                (Some(self.b.ins().icmp(IntCC::Equal, image, nan)), QUIET)
+                let nan = word(1 << (format.bits - 1));
+                Some((self.icmp(IntCC::Equal, image, &nan), QUIET))
             }
-            (Nan::Ieee, None) | (Nan::Absent, _) => (None, 0),
+            (Nan::Ieee, None) | (Nan::Absent, _) => None,
         };
         let number = match special {
             None => number,
-            Some(special) => {
-                let bits = self.word(bits);
-                let bits = self.b.ins().band(special, bits);
-                self.b.ins().bor(number, bits)
+            Some((special, bits)) => {
+                let bits = self.band(&special, &word(bits));
+                self.bor(&number, &bits)
             }
         };
         let top = self.shl(image, 32 - format.bits);
-        let sign = self.mask_image(top, 1 << 31);
-        let number = self.b.ins().bor(number, sign);
-        self.bitcast(types::F32X4, number)
+        let sign = self.band(&top, &word(1 << 31));
+        let number = self.bor(&number, &sign);
+        self.recast(&number, types::F32)
     }
 
     /// fp32 as a float of less than 32 bits.
@@ -328,24 +337,57 @@ impl Emit<'_> {
             return self.as_vector(x, |e, x| e.narrow(to, rounding, x));
         }
         let Some(format) = Format::of(to) else { return x.clone() };
-        let images = self.by_part(types::I32, [x], |e, [x]| e.narrow_part(format, rounding, x));
+        let images = self.in_pairs(x, |e, x| {
+            let image = e.recast(x, types::I32);
+            let is_nan = e.fcmp(FloatCC::Unordered, x, x);
+            if is_head(format) {
+                e.narrow_to_head(format, rounding, &image, &is_nan)
+            } else {
+                e.narrow_image(format, rounding, &image, &is_nan)
+            }
+        });
         self.resize(&images, to.bits(), false)
     }
 
-    fn narrow_part(&mut self, format: &Format, rounding: Rounding, x: ir::Value) -> ir::Value {
-        let image = self.bitcast(types::I32X4, x);
-        if is_head(format) {
-            return self.narrow_head(format, rounding, x, image);
-        }
-        let size = self.mask_image(image, 0x7fff_ffff);
-        let moved = self.shr(image, 32 - format.bits);
-        let sign = self.mask_image(moved, 1 << (format.bits - 1));
+    /// The head of an fp32 image, rounded: a carry goes into the exponent, and up to infinity.
+    fn narrow_to_head(
+        &mut self,
+        format: &Format,
+        rounding: Rounding,
+        image: &Lanes,
+        is_nan: &Lanes,
+    ) -> Lanes {
+        let word = |value: u64| Lanes::constant(types::I32, image.count, value);
+        let dropped = 32 - format.bits;
+        let head = self.shr(image, dropped);
+        let rounded = match rounding {
+            Rounding::TowardZero => head.clone(),
+            Rounding::Nearest => {
+                let even = self.band(&head, &word(1));
+                let sum = self.iadd(image, &word((1 << (dropped - 1)) - 1));
+                let sum = self.iadd(&sum, &even);
+                self.shr(&sum, dropped)
+            }
+        };
+        // A NaN whose payload is in the dropped bits must stay one.
+        let nan = self.bor(&head, &word(1 << (format.mantissa - 1)));
+        self.select(is_nan, &nan, &rounded)
+    }
 
-        let normal = self.round_normal(format, rounding, size);
-        let subnormal = self.round_subnormal(format, rounding, size);
-        let first_normal = self.word((128 - format.bias) as u64 * (1 << 23));
-        let is_subnormal = self.b.ins().icmp(IntCC::SignedLessThan, size, first_normal);
-        let number = self.blend(is_subnormal, subnormal, normal);
+    fn narrow_image(
+        &mut self,
+        format: &Format,
+        rounding: Rounding,
+        image: &Lanes,
+        is_nan: &Lanes,
+    ) -> Lanes {
+        let word = |value: u64| Lanes::constant(types::I32, image.count, value);
+        let size = self.band(image, &word(0x7fff_ffff));
+        let normal = self.round_normal(format, rounding, &size);
+        let subnormal = self.round_subnormal(format, rounding, &size);
+        let first_normal = word((128 - format.bias) as u64 * UNIT);
+        let is_subnormal = self.icmp(IntCC::SignedLessThan, &size, &first_normal);
+        let number = self.select(&is_subnormal, &subnormal, &normal);
 
         // Images are ordered as the numbers are, so what is too large is a greater image.
         let infinity = format.infinity.filter(|_| format.bits > 8);
@@ -353,12 +395,10 @@ impl Emit<'_> {
             (Some(infinity), Rounding::Nearest) => infinity,
             _ => format.largest,
         };
-        let limit = self.word(limit.into());
-        let mut number = self.b.ins().smin(number, limit);
+        let mut number = self.smin(&number, &word(limit.into()));
         if let (Some(infinity), Rounding::TowardZero) = (infinity, rounding) {
-            let (from, to) = (self.word(INFINITY), self.word(infinity.into()));
-            let is_infinite = self.b.ins().icmp(IntCC::Equal, size, from);
-            number = self.blend(is_infinite, to, number);
+            let is_infinite = self.icmp(IntCC::Equal, &size, &word(INFINITY));
+            number = self.select(&is_infinite, &word(infinity.into()), &number);
         }
         let nan = match format.nan {
             Nan::Ieee => format.infinity.map_or(0, |inf| inf | 1 << (format.mantissa - 1)),
@@ -366,105 +406,53 @@ impl Emit<'_> {
             Nan::NegativeZero => 1 << (format.bits - 1),
             Nan::Absent => format.largest,
         };
-        let nan = self.word(nan.into());
-        let is_nan = self.b.ins().fcmp(FloatCC::Unordered, x, x);
+        let moved = self.shr(image, 32 - format.bits);
+        let mut sign = self.band(&moved, &word(1 << (format.bits - 1)));
         if format.nan == Nan::NegativeZero {
-            // -0, and what rounds to it, is 0.
-            let zero = self.word(0);
-            let is_zero = self.b.ins().icmp(IntCC::Equal, number, zero);
-            let sign = self.b.ins().band_not(sign, is_zero);
-            let number = self.b.ins().bor(number, sign);
-            return self.blend(is_nan, nan, number);
+            // -0, and what rounds to it, is 0. The one NaN has no sign, but its image has that bit.
+            let is_zero = self.icmp(IntCC::Equal, &number, &word(0));
+            sign = self.band_not(&sign, &is_zero);
+            let number = self.bor(&number, &sign);
+            return self.select(is_nan, &word(nan.into()), &number);
         }
-        let number = self.blend(is_nan, nan, number);
-        self.b.ins().bor(number, sign)
-    }
-
-    /// The head of an fp32 image, rounded: a carry goes into the exponent, and up to infinity.
-    fn narrow_head(
-        &mut self,
-        format: &Format,
-        rounding: Rounding,
-        x: ir::Value,
-        image: ir::Value,
-    ) -> ir::Value {
-        let dropped = 32 - format.bits;
-        let head = self.shr(image, dropped);
-        let rounded = match rounding {
-            Rounding::TowardZero => head,
-            Rounding::Nearest => {
-                let even = self.mask_image(head, 1);
-                let below_half = self.word((1 << (dropped - 1)) - 1);
-                let sum = self.b.ins().iadd(image, below_half);
-                let sum = self.b.ins().iadd(sum, even);
-                self.shr(sum, dropped)
-            }
-        };
-        // A NaN whose payload is in the dropped bits must stay one.
-        let quiet = self.word(1 << (format.mantissa - 1));
-        let nan = self.b.ins().bor(head, quiet);
-        let is_nan = self.b.ins().fcmp(FloatCC::Unordered, x, x);
-        self.blend(is_nan, nan, rounded)
+        let number = self.select(is_nan, &word(nan.into()), &number);
+        self.bor(&number, &sign)
     }
 
     /// A size of at least the least normal number; the exponent may come out too large.
-    fn round_normal(&mut self, format: &Format, rounding: Rounding, size: ir::Value) -> ir::Value {
+    fn round_normal(&mut self, format: &Format, rounding: Rounding, size: &Lanes) -> Lanes {
+        let word = |value: u64| Lanes::constant(types::I32, size.count, value);
         let dropped = 23 - format.mantissa;
-        let rebias = (127 - format.bias) as u64 * (1 << 23);
-        let plus = match rounding {
+        let rebias = (127 - format.bias) as u64 * UNIT;
+        let below_half = match rounding {
             Rounding::TowardZero => 0,
-            Rounding::Nearest => (1 << (dropped - 1)) - 1,
+            Rounding::Nearest => (1u64 << (dropped - 1)) - 1,
         };
-        let plus = self.word((plus as u64).wrapping_sub(rebias));
-        let mut sum = self.b.ins().iadd(size, plus);
+        let mut sum = self.iadd(size, &word(below_half.wrapping_sub(rebias)));
         if rounding == Rounding::Nearest {
             let head = self.shr(size, dropped);
-            let even = self.mask_image(head, 1);
-            sum = self.b.ins().iadd(sum, even);
+            let even = self.band(&head, &word(1));
+            sum = self.iadd(&sum, &even);
         }
-        self.shr(sum, dropped)
+        self.shr(&sum, dropped)
     }
 
     /// A size below the least normal number. Added to a number whose last place is the format's least
     /// subnormal, it is rounded to that place, and stands in the low bits of the image.
-    fn round_subnormal(
-        &mut self,
-        format: &Format,
-        rounding: Rounding,
-        size: ir::Value,
-    ) -> ir::Value {
+    fn round_subnormal(&mut self, format: &Format, rounding: Rounding, size: &Lanes) -> Lanes {
         let exponent = 24 - format.bias - format.mantissa as i32 + 127;
-        let magic = self.splat_const(types::F32, (exponent as u64) << 23);
-        let size = self.bitcast(types::F32X4, size);
-        let sum = self.b.ins().fadd(size, magic);
-        let (image, base) = (self.bitcast(types::I32X4, sum), self.bitcast(types::I32X4, magic));
-        let nearest = self.b.ins().isub(image, base);
+        let base = Lanes::constant(types::I32, size.count, exponent as u64 * UNIT);
+        let magic = Lanes::constant(types::F32, size.count, exponent as u64 * UNIT);
+        let size = self.recast(size, types::F32);
+        let sum = self.fadd(&size, &magic);
+        let image = self.recast(&sum, types::I32);
+        let nearest = self.isub(&image, &base);
         if rounding == Rounding::Nearest {
             return nearest;
         }
-        let rounded = self.b.ins().fsub(sum, magic);
-        let above = self.b.ins().fcmp(FloatCC::LessThan, size, rounded);
-        self.b.ins().iadd(nearest, above)
-    }
-
-    /// The number in four lanes.
-    fn word(&mut self, value: u64) -> ir::Value {
-        self.splat_const(types::I32, value)
-    }
-
-    fn mask_image(&mut self, x: ir::Value, mask: u64) -> ir::Value {
-        let mask = self.word(mask);
-        self.b.ins().band(x, mask)
-    }
-
-    fn shl(&mut self, x: ir::Value, by: u32) -> ir::Value {
-        let by = self.iconst(types::I32, by.into());
-        self.b.ins().ishl(x, by)
-    }
-
-    fn shr(&mut self, x: ir::Value, by: u32) -> ir::Value {
-        let by = self.iconst(types::I32, by.into());
-        self.b.ins().ushr(x, by)
+        let rounded = self.fsub(&sum, &magic);
+        let above = self.fcmp(FloatCC::LessThan, &size, &rounded);
+        self.iadd(&nearest, &above)
     }
 }
 

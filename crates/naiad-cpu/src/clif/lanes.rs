@@ -1,7 +1,7 @@
 //! Vectors of any number of lanes as Cranelift's values, and what moves lanes about.
 
 use super::target::Target;
-use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Type, types};
 use cranelift_frontend::FunctionBuilder;
 use naiad_ir::Scalar;
@@ -137,6 +137,19 @@ const POOL: MemFlagsData = MemFlagsData::trusted().with_readonly();
 
 /// Bytes are numbered from the low end on every machine that we write for.
 const BITCAST: MemFlagsData = MemFlagsData::new().with_endianness(ir::Endianness::Little);
+
+/// Instructions of two operands, on all lanes.
+macro_rules! lanewise {
+    ($($name:ident)+) => {
+        impl Emit<'_> { $(
+            pub fn $name(&mut self, x: &Lanes, y: &Lanes) -> Lanes {
+                self.by_part(x.lane, [x, y], |e, [x, y]| e.b.ins().$name(x, y))
+            }
+        )+ }
+    };
+}
+
+lanewise! { iadd isub imul band bor bxor band_not smin smax fadd fsub fdiv }
 
 /// Constants of 128 bits that code loads; a run is told where they are.
 #[derive(Default)]
@@ -340,7 +353,7 @@ impl Emit<'_> {
         self.from_lanes(lane, &lanes)
     }
 
-    /// Applies a function of parts to each.
+    /// Applies a function of parts to each. A constant is loaded once for all parts.
     pub fn by_part<const N: usize>(
         &mut self,
         lane: Type,
@@ -349,14 +362,57 @@ impl Emit<'_> {
     ) -> Lanes {
         let first = args[0];
         debug_assert!(first.is_scalar() || lane.bits() == first.lane.bits());
+        let shared = args.map(|x| match &x.held {
+            Held::Constant(bits) if bits.len() == 1 => Some(self.part(x, 0)),
+            Held::Constant(_) | Held::Values(_) => None,
+        });
         let parts = (0..first.num_parts())
             .map(|i| {
-                let args = args.map(|x| self.part(x, i));
+                let args =
+                    std::array::from_fn(|k| shared[k].unwrap_or_else(|| self.part(args[k], i)));
                 f(self, args)
             })
             .collect();
         let uniform = args.iter().all(|x| x.uniform);
         Lanes::vector(lane, first.count, parts).all_equal_if(uniform)
+    }
+
+    /// Applies a shift of parts by one amount to each.
+    fn shifted(
+        &mut self,
+        x: &Lanes,
+        by: u32,
+        shift: fn(&mut FunctionBuilder<'_>, ir::Value, ir::Value) -> ir::Value,
+    ) -> Lanes {
+        if by == 0 {
+            return x.clone();
+        }
+        self.by_part(x.lane, [x], |e, [x]| {
+            let by = e.iconst(types::I32, by.into());
+            shift(&mut e.b, x, by)
+        })
+    }
+
+    pub fn shl(&mut self, x: &Lanes, by: u32) -> Lanes {
+        self.shifted(x, by, |b, x, by| b.ins().ishl(x, by))
+    }
+
+    pub fn shr(&mut self, x: &Lanes, by: u32) -> Lanes {
+        self.shifted(x, by, |b, x, by| b.ins().ushr(x, by))
+    }
+
+    pub fn sar(&mut self, x: &Lanes, by: u32) -> Lanes {
+        self.shifted(x, by, |b, x, by| b.ins().sshr(x, by))
+    }
+
+    pub fn icmp(&mut self, cc: IntCC, x: &Lanes, y: &Lanes) -> Lanes {
+        let lane = if x.is_scalar() { types::I8 } else { x.lane };
+        self.by_part(lane, [x, y], |e, [x, y]| e.b.ins().icmp(cc, x, y))
+    }
+
+    pub fn fcmp(&mut self, cc: FloatCC, x: &Lanes, y: &Lanes) -> Lanes {
+        let lane = if x.is_scalar() { types::I8 } else { int_type(x.lane.bits()) };
+        self.by_part(lane, [x, y], |e, [x, y]| e.b.ins().fcmp(cc, x, y))
     }
 
     /// The bytes `order[i]` of two parts.

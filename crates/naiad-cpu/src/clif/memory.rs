@@ -107,9 +107,7 @@ impl Emit<'_> {
             return raw;
         }
         let zero = Lanes::constant(types::I8, raw.count, 0);
-        self.by_part(types::I8, [&raw, &zero], |e, [x, zero]| {
-            e.b.ins().icmp(IntCC::NotEqual, x, zero)
-        })
+        self.icmp(IntCC::NotEqual, &raw, &zero)
     }
 
     pub fn to_memory(&mut self, elem: ThreadElem, value: &Lanes) -> Lanes {
@@ -118,7 +116,7 @@ impl Emit<'_> {
         }
         let bytes = self.mask_of(value, 8);
         let one = Lanes::constant(types::I8, value.count, 1);
-        self.by_part(types::I8, [&bytes, &one], |e, [x, one]| e.b.ins().band(x, one))
+        self.band(&bytes, &one)
     }
 
     fn load_all(&mut self, lane: Type, count: u32, p: Place) -> Lanes {

@@ -11,8 +11,8 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use naiad_ir::scalar::Predicate;
 use naiad_ir::thread::{RuntimeFn, Thread, ThreadElem, ThreadOp, ThreadType, Vector};
 use naiad_ir::tile::AtomicOp;
-use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Value};
-use rustc_hash::FxHashMap;
+use naiad_ir::{Block, Def, Function, Inst, OpInfo, Scalar, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::mem::offset_of;
 
@@ -55,6 +55,7 @@ pub fn write(
         },
         values: vec![None; func.num_values()],
         regs: Vec::new(),
+        implied: implied(func),
         layout: Frame::new(func),
         frame,
         report,
@@ -79,6 +80,8 @@ struct Writer<'f, 'b> {
     values: Vec<Option<Lanes>>,
     /// Arrays of registers: the value, what a register holds, and the variables of each.
     regs: Vec<(Value, Vector, Vec<Variable>)>,
+    /// Comparisons that need not be made.
+    implied: FxHashSet<Inst>,
     layout: Frame,
     frame: ir::Value,
     report: ir::Value,
@@ -197,6 +200,8 @@ impl Writer<'_, '_> {
                 let (of, x, y, z) = (self.scalar(*a)?, self.get(*a)?, self.get(*b)?, self.get(*c)?);
                 self.emit.ternary(*f, of, [&x, &y, &z])?
             }
+            // What only chooses the smaller or the greater of its operands is part of the choice.
+            ThreadOp::Compare { a, .. } if self.implied.contains(&inst) => self.get(*a)?,
             ThreadOp::Compare { p, a, b } => {
                 let (of, x, y) = (self.vector(*a)?.elem, self.get(*a)?, self.get(*b)?);
                 self.emit.compare(*p, of, &x, &y)
@@ -334,22 +339,11 @@ impl Writer<'_, '_> {
 
     fn select(&mut self, cond: Value, yes: Value, no: Value) -> Result<Lanes, String> {
         let (x, y) = (self.get(yes)?, self.get(no)?);
-        let of = self.vector(yes)?.elem;
-        // The machine's minimum and maximum of floats are just such choices.
-        if matches!(of, ThreadElem::Scalar(Scalar::F32 | Scalar::F64))
-            && let Some(ThreadOp::Compare { p: p @ (Predicate::Lt | Predicate::Gt), a, b }) =
-                self.func.defining_op(cond)
-        {
-            let less = *p == Predicate::Lt;
-            if (*a, *b) == (yes, no) {
-                return Ok(self.emit.by_part(x.lane, [&x, &y], |e, [x, y]| e.extreme(!less, x, y)));
-            }
-            if (*b, *a) == (yes, no) {
-                return Ok(self.emit.by_part(x.lane, [&x, &y], |e, [x, y]| e.extreme(less, x, y)));
-            }
+        if let Some(greater) = extreme(self.func, cond, yes, no) {
+            return Ok(self.emit.by_part(x.lane, [&x, &y], |e, [x, y]| e.extreme(greater, x, y)));
         }
         let mask = self.get(cond)?;
-        if of == ThreadElem::Scalar(Scalar::I1) && !x.is_scalar() {
+        if self.is_bool(yes) && !x.is_scalar() {
             let bits =
                 [&x, &y, &mask].into_iter().find(|m| !m.uniform).unwrap_or(&mask).lane.bits();
             let [x, y, mask] = [x, y, mask].map(|m| self.emit.mask_of(&m, bits));
@@ -543,11 +537,19 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The test stands at the end of the body, and before the loop for the first time.
+    /// ```text
+    ///   jump test(lower, inits)
+    ///   test(iv, carried):  brif iv < upper, inside, exit
+    ///   inside:             ...; jump test(iv + step, next)
+    /// ```
     ///
-    /// Whether another round comes is asked of the induction variable as it is, against the bound
-    /// less a step: the next one may wrap where the bound is near the greatest number. The bound less a
-    /// step is clamped to the type. Where the step is negative both sides are flipped.
+    /// The test is in front, so that what is carried is passed on in one place: Cranelift takes loads
+    /// into instructions only where nothing above them is used twice. A test behind would cost the
+    /// same two jumps a round, since what it passes on has to be moved on the way.
+    ///
+    /// A loop that counts down is turned round: all bits flipped, it counts up. What is narrower than 64
+    /// bits is counted in 64, where bound plus step fits. In 64 bits the induction variable may wrap
+    /// before it reaches the bound, so that the rounds are counted instead.
     fn for_loop(
         &mut self,
         bounds: [Value; 3],
@@ -556,86 +558,112 @@ impl Writer<'_, '_> {
     ) -> Result<Made, String> {
         let bounds = [self.get(bounds[0])?, self.get(bounds[1])?, self.get(bounds[2])?];
         let inits = self.all(inits)?;
-        let ty = bounds[0].lane;
-        let known = bounds.each_ref().map(Lanes::known_int);
-        let [lower, upper, step] = bounds.map(|b| self.emit.one(&b));
-        let flip = match known[2] {
-            Some(step) if step >= 0 => None,
-            _ => Some(self.emit.b.ins().sshr_imm_u(step, i64::from(ty.bits() - 1))),
-        };
-        let flipped = |b: &mut FunctionBuilder<'_>, x| match flip {
-            None => x,
-            Some(flip) => b.ins().bxor(x, flip),
-        };
-        let least = i64::MIN >> (64 - ty.bits());
-        let last = match known {
-            [_, Some(upper), Some(step)] if step >= 0 => {
-                self.emit.iconst(ty, upper.saturating_sub(step).max(least))
-            }
-            _ => {
-                let least = self.emit.iconst(ty, least);
-                let b = &mut self.emit.b;
-                let end = flipped(b, upper);
-                let size = if flip.is_none() { step } else { b.ins().iabs(step) };
-                let room = b.ins().isub(end, least);
-                let fits = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, size, room);
-                let before = b.ins().isub(end, size);
-                b.ins().select(fits, before, least)
-            }
+        let (narrow, wide) = (bounds[0].lane, types::I64);
+        let bounds = bounds.map(|x| self.emit.resize(&x, 64, true));
+        let known = [1, 2].map(|i| bounds[i].known_int());
+        let [mut lower, mut upper, step] = bounds.map(|x| self.emit.one(&x));
+        let counts_up = known[1].is_some_and(|step| step >= 0);
+        let flip = self.emit.b.ins().sshr_imm_u(step, 63);
+        let mut size = step;
+        if !counts_up {
+            let b = &mut self.emit.b;
+            [lower, upper] = [lower, upper].map(|x| b.ins().bxor(x, flip));
+            size = b.ins().iabs(step);
+        }
+        let fits = matches!(known, [Some(end), Some(by)] if end.checked_add(by).is_some());
+        let rounds = if narrow == wide && !(fits && counts_up) {
+            Some(self.rounds(lower, upper, size, known[1].filter(|_| counts_up)))
+        } else {
+            None
         };
 
-        let (inside, exit) = (self.emit.b.create_block(), self.emit.b.create_block());
-        let iv = self.emit.b.append_block_param(inside, ty);
-        let carried = self.block_params(inside, &inits);
-        let results = self.block_params(exit, &inits);
-        let mut enter: Args = SmallVec::from_iter([lower.into()]);
+        let [test, inside, exit] = [0; 3].map(|_| self.emit.b.create_block());
+        let [at, left] = [0; 2].map(|_| self.emit.b.append_block_param(test, wide));
+        let carried = self.block_params(test, &inits);
+        let mut enter: Args = SmallVec::from_iter([lower.into(), rounds.unwrap_or(lower).into()]);
         enter.extend(self.block_args(&carried, &inits));
-        if matches!(known, [Some(lower), Some(upper), Some(step)] if step >= 0 && lower < upper) {
-            self.emit.b.ins().jump(inside, &enter);
-        } else {
-            let leave = self.block_args(&results, &inits);
-            let b = &mut self.emit.b;
-            let (end, first) = (flipped(b, upper), flipped(b, lower));
-            let enters = b.ins().icmp(IntCC::SignedLessThan, first, end);
-            b.ins().brif(enters, inside, &enter, exit, &leave);
-        }
+        self.emit.b.ins().jump(test, &enter);
+        self.emit.enter(test);
+        // The block that is named last is laid out first, which is to be the body.
+        let b = &mut self.emit.b;
+        let ends = match rounds {
+            Some(_) => b.ins().icmp_imm_u(IntCC::Equal, left, 0),
+            None => b.ins().icmp(IntCC::SignedGreaterThanOrEqual, at, upper),
+        };
+        b.ins().brif(ends, exit, &[], inside, &[]);
+        self.emit.b.seal_block(inside);
+        self.emit.b.seal_block(exit);
 
         self.emit.enter(inside);
+        let iv = if counts_up { at } else { self.emit.b.ins().bxor(at, flip) };
+        let iv = self.emit.resize(&Lanes::scalar(wide, iv), narrow.bits(), true);
         let params = self.func.block_params(body);
-        self.bind(&params[..1], &[Lanes::scalar(ty, iv)]);
+        self.bind(&params[..1], &[iv]);
         self.bind(&params[1..], &carried);
         self.block(body)?;
         let values = self.yields(body)?;
-        let leave = self.block_args(&results, &values);
-        let back = self.block_args(&carried, &values);
         let b = &mut self.emit.b;
-        let next = b.ins().iadd(iv, step);
-        let at = flipped(b, iv);
-        let again = b.ins().icmp(IntCC::SignedLessThan, at, last);
-        let mut args: Args = SmallVec::from_iter([next.into()]);
-        args.extend(back);
-        b.ins().brif(again, inside, &args, exit, &leave);
-        b.seal_block(inside);
-        b.seal_block(exit);
+        let next = b.ins().iadd(at, size);
+        let left = if rounds.is_some() { b.ins().iadd_imm_s(left, -1) } else { next };
+        let mut back: Args = SmallVec::from_iter([next.into(), left.into()]);
+        back.extend(self.block_args(&carried, &values));
+        self.emit.b.ins().jump(test, &back);
+        self.emit.b.seal_block(test);
         self.emit.enter(exit);
-        Ok(results)
+        Ok(carried)
     }
 
-    /// A short test is written twice, before the loop and at its end, so that a round has one branch.
+    /// How often a loop that counts up runs. One that never moves on never ends, as far as anybody
+    /// can tell.
+    fn rounds(
+        &mut self,
+        lower: ir::Value,
+        upper: ir::Value,
+        size: ir::Value,
+        known: Option<i64>,
+    ) -> ir::Value {
+        let b = &mut self.emit.b;
+        let runs = b.ins().icmp(IntCC::SignedLessThan, lower, upper);
+        let distance = b.ins().isub(upper, lower);
+        let before_last = b.ins().iadd_imm_s(distance, -1);
+        let whole = match known {
+            Some(size) if size > 0 && size.count_ones() == 1 => {
+                b.ins().ushr_imm_u(before_last, i64::from(size.trailing_zeros()))
+            }
+            Some(size) if size > 0 => {
+                let size = b.ins().iconst(types::I64, size);
+                b.ins().udiv(before_last, size)
+            }
+            _ => {
+                let one = b.ins().iconst(types::I64, 1);
+                let divisor = b.ins().umax(size, one);
+                let whole = b.ins().udiv(before_last, divisor);
+                let forever = b.ins().iconst(types::I64, i64::MAX);
+                b.ins().select(size, whole, forever)
+            }
+        };
+        let rounds = b.ins().iadd_imm_s(whole, 1);
+        let none = b.ins().iconst(types::I64, 0);
+        b.ins().select(runs, rounds, none)
+    }
+
     fn while_loop(&mut self, inits: &[Value], before: Block, after: Block) -> Result<Made, String> {
         let inits = self.all(inits)?;
-        if self.is_short(before) {
-            return self.rotated(&inits, before, after);
-        }
-        let test = self.emit.b.create_block();
+        let [test, inside, exit] = [0; 3].map(|_| self.emit.b.create_block());
         let carried = self.block_params(test, &inits);
         let enter = self.block_args(&carried, &inits);
         self.emit.b.ins().jump(test, &enter);
 
         self.emit.enter(test);
-        let (cond, passed) = self.test(before, &carried)?;
-        let (inside, exit) = (self.emit.b.create_block(), self.emit.b.create_block());
-        self.emit.b.ins().brif(cond, inside, &[], exit, &[]);
+        self.bind(self.func.block_params(before), &carried);
+        self.block(before)?;
+        let Some(ThreadOp::Condition { cond, values }) = self.func.terminator(before) else {
+            return Err(format!("{before} has no condition"));
+        };
+        let (cond, passed) = (self.one(*cond)?, self.all(values)?);
+        let b = &mut self.emit.b;
+        let ends = b.ins().icmp_imm_u(IntCC::Equal, cond, 0);
+        b.ins().brif(ends, exit, &[], inside, &[]);
         self.emit.b.seal_block(inside);
         self.emit.b.seal_block(exit);
 
@@ -648,47 +676,6 @@ impl Writer<'_, '_> {
         self.emit.b.seal_block(test);
         self.emit.enter(exit);
         Ok(passed.into())
-    }
-
-    fn rotated(&mut self, inits: &[Lanes], before: Block, after: Block) -> Result<Made, String> {
-        let (cond, passed) = self.test(before, inits)?;
-        let (inside, exit) = (self.emit.b.create_block(), self.emit.b.create_block());
-        let params = self.block_params(inside, &passed);
-        let results = self.block_params(exit, &passed);
-        let [enter, leave] = [&params, &results].map(|p| self.block_args(p, &passed));
-        self.emit.b.ins().brif(cond, inside, &enter, exit, &leave);
-
-        self.emit.enter(inside);
-        self.bind(self.func.block_params(after), &params);
-        self.block(after)?;
-        let values = self.yields(after)?;
-        let (cond, passed) = self.test(before, &values)?;
-        let [back, leave] = [&params, &results].map(|p| self.block_args(p, &passed));
-        self.emit.b.ins().brif(cond, inside, &back, exit, &leave);
-        self.emit.b.seal_block(inside);
-        self.emit.b.seal_block(exit);
-        self.emit.enter(exit);
-        Ok(results)
-    }
-
-    /// Whether a block is worth writing twice.
-    fn is_short(&self, block: Block) -> bool {
-        let insts = self.func.insts(block);
-        let mut straight = true;
-        for &inst in insts {
-            self.func.op(inst).each_block(&mut |_| straight = false);
-        }
-        straight && insts.len() <= 8
-    }
-
-    /// Writes a loop's test; gives its condition and what it passes on.
-    fn test(&mut self, before: Block, args: &[Lanes]) -> Result<(ir::Value, Vec<Lanes>), String> {
-        self.bind(self.func.block_params(before), args);
-        self.block(before)?;
-        match self.func.terminator(before) {
-            Some(ThreadOp::Condition { cond, values }) => Ok((self.one(*cond)?, self.all(values)?)),
-            _ => Err(format!("{before} has no condition")),
-        }
     }
 
     fn if_else(&mut self, cond: Value, then: Block, otherwise: Block) -> Result<Made, String> {
@@ -715,6 +702,46 @@ impl Writer<'_, '_> {
         self.emit.enter(join);
         Ok(results)
     }
+}
+
+/// Whether a choice of floats is that of the greater operand of its comparison, or of the smaller: the
+/// machine has these in one instruction, which gives the second where the operands are not ordered.
+fn extreme(func: &Function<Thread>, cond: Value, yes: Value, no: Value) -> Option<bool> {
+    let Some(ThreadOp::Compare { p, a, b }) = func.defining_op(cond) else { return None };
+    if !func.ty(yes).vector()?.elem.scalar()?.is_float() {
+        return None;
+    }
+    let (a, b) = match p {
+        Predicate::Lt => (*a, *b),
+        Predicate::Gt => (*b, *a),
+        Predicate::Eq | Predicate::Ne | Predicate::Le | Predicate::Ge => return None,
+    };
+    ((a, b) == (yes, no) || (b, a) == (yes, no)).then_some((b, a) == (yes, no))
+}
+
+/// The comparisons that only such choices use.
+fn implied(func: &Function<Thread>) -> FxHashSet<Inst> {
+    let mut uses: FxHashMap<Value, (u32, u32)> = FxHashMap::default();
+    func.walk(&mut |inst| {
+        let op = func.op(inst);
+        if let ThreadOp::Select { cond, yes, no } = op
+            && extreme(func, *cond, *yes, *no).is_some()
+        {
+            uses.entry(*cond).or_default().0 += 1;
+        }
+        op.each_value(&mut |v| {
+            if matches!(func.defining_op(v), Some(ThreadOp::Compare { .. })) {
+                uses.entry(v).or_default().1 += 1;
+            }
+        });
+    });
+    let implied = uses.into_iter().filter(|(_, (choices, all))| choices == all);
+    implied
+        .filter_map(|(v, _)| match func.def(v) {
+            Def::Result(inst, _) => Some(inst),
+            Def::Param(..) => None,
+        })
+        .collect()
 }
 
 /// Values of a report.
