@@ -17,6 +17,7 @@ pub mod affine;
 pub mod axis;
 mod canonical;
 mod dce;
+pub mod facts;
 pub mod interval;
 mod licm;
 mod numbering;
