@@ -1,9 +1,8 @@
 //! Dead code elimination.
 //!
 //! An op is needed if it has an effect, if a value of its results is, or if something in its regions
-//! is. Memory is only read where the kernel may read it: a load that nobody uses may still be the
-//! kernel's fault that a guarded run has to report, so loads stay. Loops stay where they might not
-//! end (a `while`), or might be a fault (a step of 0).
+//! is. A load of Tile IR that nobody uses may still be the kernel's fault that a run has to report, so
+//! it stays. Loops stay where they might not end (a `while`), or might be a fault (a step of 0).
 //!
 //! A carried value is needed if its result is, or its parameter within the loop by more than its own
 //! next value; others go with their slot. So do results of branches that nobody uses.
@@ -46,7 +45,8 @@ impl<D: Structured> Liveness<'_, D> {
             self.block_of[inst.index()] = block;
             let op = self.func.op(inst);
             let root = match op.effects() {
-                Effects::Reads | Effects::Writes | Effects::Stays => true,
+                Effects::Writes | Effects::Stays => true,
+                Effects::Reads => !D::is_idle_read(op),
                 // A region's end passes values on, which count only if somebody wants them.
                 Effects::Terminator => block == self.func.entry(),
                 Effects::Pure => false,

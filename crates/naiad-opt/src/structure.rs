@@ -64,7 +64,11 @@ pub trait Structured: Dialect {
     /// Whether the author asked that nothing be moved out of a loop.
     fn keeps_invariants(op: &Self::Op) -> bool;
 
-    /// The types of a loop's bounds and of its induction variable, where they are integers.
+    /// Whether a read may be left out where nobody uses what it reads. In Tile IR it may be the
+    /// kernel's fault that a run has to report; in Thread IR that is a matter of guards.
+    fn is_idle_read(op: &Self::Op) -> bool;
+
+    /// The values that a block's terminator passes on.
     fn values_of_terminator(func: &Function<Self>, block: Block) -> &[Value] {
         func.terminator(block).map_or(&[], |op| Self::passed(op))
     }
@@ -78,7 +82,7 @@ pub trait Structured: Dialect {
 
 /// Implements [`Structured`] for a dialect whose control ops have the common names and fields.
 macro_rules! structured {
-    ($Dialect:ident, $Op:ident, |$const_:ident| $constant:pat => $value:expr, |$hints:ident| $keeps:expr) => {
+    ($Dialect:ident, $Op:ident, const $constant:pat => $value:expr, |$keeper:ident| $keeps:expr, |$read:ident| $idle:expr) => {
         impl Structured for $Dialect {
             fn flow(op: &$Op) -> Flow {
                 match op {
@@ -138,17 +142,35 @@ macro_rules! structured {
                 }
             }
 
-            fn keeps_invariants(op: &$Op) -> bool {
-                let $hints = op;
+            fn keeps_invariants($keeper: &$Op) -> bool {
                 $keeps
+            }
+
+            fn is_idle_read($read: &$Op) -> bool {
+                $idle
             }
         }
     };
 }
 
-structured!(Tile, TileOp, |op| TileOp::Const { value } => *value,
-    |op| matches!(op, TileOp::For { hints, .. } if hints.disable_licm));
-structured!(Thread, ThreadOp, |op| ThreadOp::Const { value, .. } => *value, |_op| false);
+structured!(
+    Tile,
+    TileOp,
+    const TileOp::Const { value } => *value,
+    |op| matches!(op, TileOp::For { hints, .. } if hints.disable_licm),
+    |_op| false
+);
+structured!(
+    Thread,
+    ThreadOp,
+    const ThreadOp::Const { value, .. } => *value,
+    |_op| false,
+    |op| match op {
+        ThreadOp::Load { hints, .. } => !hints.volatile,
+        ThreadOp::Gather { .. } | ThreadOp::RegsGet { .. } => true,
+        _ => false,
+    }
+);
 
 /// How often a `for` runs, where its bounds are constants. A step of 0, which is a fault of the
 /// kernel when it runs, has no count.

@@ -13,17 +13,17 @@
 //! the last part.
 
 use naiad_diag::Source;
+use naiad_ir::thread::Thread;
 use naiad_ir::tile::Tile;
-use naiad_ir::{Function, OpInfo, Value};
+use naiad_ir::{Dialect, Function, OpInfo, Value};
 use naiad_opt::axis::Axis;
 use naiad_opt::interval::Interval;
 use naiad_opt::ranges::{Inputs, Ranges};
 use std::path::Path;
 
-type Pass = fn(&mut Function<Tile>);
 type Analysis = fn(&Function<Tile>) -> String;
 
-const PASSES: &[(&str, Pass)] = &[
+const PASSES: &[(&str, Generic<Tile>)] = &[
     ("canonicalize", naiad_opt::canonicalize),
     ("canonicalize_within", |func| {
         let ranges = Ranges::new(func, &Inputs::default());
@@ -84,16 +84,36 @@ fn axes(func: &Function<Tile>) -> String {
 const CASE: &str = "//// ";
 const BETWEEN: &str = "// ----\n";
 
+/// A pass over any dialect, for one of them.
+type Generic<D> = fn(&mut Function<D>);
+
+/// Passes that Thread IR goes through too.
+const ON_THREADS: &[(&str, Generic<Thread>)] =
+    &[("cse", naiad_opt::cse), ("dce", naiad_opt::dce), ("licm", naiad_opt::licm)];
+
 fn run(file: &str, title: &str, input: &str) -> String {
-    let passes = title.rsplit(": ").next().unwrap_or("");
-    let parsed = naiad_ir::text::parse::<Tile>(&Source::new(file, input));
+    if input.contains("thread @") {
+        return run_as(ON_THREADS, &[], file, title, input);
+    }
+    run_as(PASSES, ANALYSES, file, title, input)
+}
+
+fn run_as<D: Dialect>(
+    passes: &[(&str, Generic<D>)],
+    analyses: &[(&str, fn(&Function<D>) -> String)],
+    file: &str,
+    title: &str,
+    input: &str,
+) -> String {
+    let names = title.rsplit(": ").next().unwrap_or("");
+    let parsed = naiad_ir::text::parse::<D>(&Source::new(file, input));
     let mut func = parsed.unwrap_or_else(|d| panic!("{file}: {title}: {}\n{input}", d.message));
     naiad_ir::verify(&func).unwrap_or_else(|d| panic!("{file}: {title}: {}", d.message));
-    for name in passes.split(", ") {
-        if let Some((_, show)) = ANALYSES.iter().find(|(n, _)| *n == name) {
+    for name in names.split(", ") {
+        if let Some((_, show)) = analyses.iter().find(|(n, _)| *n == name) {
             return show(&func);
         }
-        let pass = PASSES.iter().find(|(n, _)| *n == name);
+        let pass = passes.iter().find(|(n, _)| *n == name);
         pass.unwrap_or_else(|| panic!("{file}: {title}: no pass is called `{name}`")).1(&mut func);
         naiad_ir::verify(&func).unwrap_or_else(|d| panic!("{title}: {}\n{func}", d.message));
     }
