@@ -14,6 +14,7 @@
 
 use naiad_ir::Scalar;
 use naiad_ir::scalar::BinaryFn;
+use std::ops::{Add, Mul, Neg, Sub};
 
 /// The numbers `lo..=hi`, which are not none.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -62,30 +63,11 @@ impl Interval {
         (lo <= hi).then_some(Interval { lo, hi })
     }
 
-    pub fn add(self, other: Interval) -> Interval {
-        // Ends have at most 64 bits, or come from a few sums of such.
-        Interval { lo: self.lo.saturating_add(other.lo), hi: self.hi.saturating_add(other.hi) }
-    }
-
-    pub fn neg(self) -> Interval {
-        Interval { lo: self.hi.saturating_neg(), hi: self.lo.saturating_neg() }
-    }
-
-    pub fn mul(self, other: Interval) -> Interval {
-        let ends = [
-            self.lo.saturating_mul(other.lo),
-            self.lo.saturating_mul(other.hi),
-            self.hi.saturating_mul(other.lo),
-            self.hi.saturating_mul(other.hi),
-        ];
-        Interval::around(&ends)
-    }
-
     pub fn abs(self) -> Interval {
         if self.lo >= 0 {
             self
         } else if self.hi <= 0 {
-            self.neg()
+            -self
         } else {
             Interval { lo: 0, hi: self.hi.max(self.lo.saturating_neg()) }
         }
@@ -100,6 +82,42 @@ impl Interval {
     }
 }
 
+// Ends have at most 64 bits, or come from a few sums and products of such: beyond 128 bits they stay at
+// the last number, which no type holds.
+impl Add for Interval {
+    type Output = Interval;
+    fn add(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.saturating_add(other.lo), hi: self.hi.saturating_add(other.hi) }
+    }
+}
+
+impl Sub for Interval {
+    type Output = Interval;
+    fn sub(self, other: Interval) -> Interval {
+        self + -other
+    }
+}
+
+impl Neg for Interval {
+    type Output = Interval;
+    fn neg(self) -> Interval {
+        Interval { lo: self.hi.saturating_neg(), hi: self.lo.saturating_neg() }
+    }
+}
+
+impl Mul for Interval {
+    type Output = Interval;
+    fn mul(self, other: Interval) -> Interval {
+        let ends = [
+            self.lo.saturating_mul(other.lo),
+            self.lo.saturating_mul(other.hi),
+            self.hi.saturating_mul(other.lo),
+            self.hi.saturating_mul(other.hi),
+        ];
+        Interval::around(&ends)
+    }
+}
+
 /// What a function of two integers of one type gives, and whether no lane wrapped.
 pub fn binary(f: BinaryFn, ty: Scalar, a: Interval, b: Interval) -> (Interval, bool) {
     let all = Interval::of_type(ty);
@@ -107,12 +125,12 @@ pub fn binary(f: BinaryFn, ty: Scalar, a: Interval, b: Interval) -> (Interval, b
     // Functions that cannot wrap.
     let plain = |x: Option<Interval>| (x.unwrap_or(all), true);
     match f {
-        BinaryFn::Add => exact(a.add(b)),
-        BinaryFn::Sub => exact(a.add(b.neg())),
-        BinaryFn::Mul => exact(a.mul(b)),
+        BinaryFn::Add => exact(a + b),
+        BinaryFn::Sub => exact(a - b),
+        BinaryFn::Mul => exact(a * b),
         BinaryFn::Shl => match shift_count(ty, b) {
             // A shift by the width or more gives 0, which no product does.
-            Some((least, most)) => exact(a.mul(Interval::new(1i128 << least, 1i128 << most))),
+            Some((least, most)) => exact(a * Interval::new(1i128 << least, 1i128 << most)),
             None => (all, false),
         },
         BinaryFn::Min | BinaryFn::MinNan => {

@@ -244,10 +244,10 @@ impl Walk<'_> {
             TileOp::Unary { f, x } => {
                 let x = self.get(*x);
                 match f {
-                    UnaryFn::Neg => return Some(whole(x.neg())),
+                    UnaryFn::Neg => return Some(whole(-x)),
                     UnaryFn::Abs => return Some(whole(x.abs())),
                     // All bits flipped is as far from the other end of the type.
-                    UnaryFn::Not => Interval::point(ty.int_max() + ty.int_min()).add(x.neg()),
+                    UnaryFn::Not => Interval::point(ty.int_max() + ty.int_min()) - x,
                     UnaryFn::Popc | UnaryFn::Clz => Interval::new(0, i128::from(ty.bits())),
                     _ => return None,
                 }
@@ -308,8 +308,8 @@ impl Walk<'_> {
             let param = params[i + 1];
             let start = self.get(init);
             let after = |rounds: i128| {
-                let way = self.moves(param, next[i])?.mul(Interval::new(0, rounds.max(0)));
-                let sum = start.add(way);
+                let way = self.moves(param, next[i])? * Interval::new(0, rounds.max(0));
+                let sum = start + way;
                 // Beyond the type it would have wrapped on the way.
                 self.all(param)?.contains(sum).then_some(sum)
             };
@@ -371,7 +371,7 @@ impl Walk<'_> {
         match f {
             BinaryFn::Add if a == param && b != param => self.known(b),
             BinaryFn::Add if b == param && a != param => self.known(a),
-            BinaryFn::Sub if a == param && b != param => Some(self.known(b)?.neg()),
+            BinaryFn::Sub if a == param && b != param => Some(-self.known(b)?),
             _ => None,
         }
     }
@@ -482,7 +482,7 @@ impl Walk<'_> {
             && Tile::values_of_terminator(func, body) == func.results(sum));
         for (i, &result) in func.results(inst).iter().enumerate() {
             let x = self.get(inputs[i]);
-            let sum = x.mul(Interval::new(1, n as i128));
+            let sum = x * Interval::new(1, n as i128);
             let known = match (stays, self.all(result)) {
                 (true, _) => Some(x),
                 (false, Some(all)) if is_sum && all.contains(sum) => Some(sum),

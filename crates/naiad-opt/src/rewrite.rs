@@ -181,11 +181,11 @@ impl<D: Structured> Rewriter<'_, D> {
         let op = self.func.op(inst);
         let (effects, flow) = (op.effects(), D::flow(op));
         if flow == Flow::Straight {
-            if effects == Effects::Pure {
-                if let Some(same) = self.numbering.find_or_add(self.func, inst) {
-                    let values: SmallVec<[Value; 1]> = self.func.results(same).into();
-                    return self.replace_results(inst, &values);
-                }
+            if effects == Effects::Pure
+                && let Some(same) = self.numbering.find_or_add(self.func, inst)
+            {
+                let values: SmallVec<[Value; 1]> = self.func.results(same).into();
+                return self.replace_results(inst, &values);
             }
             return self.out.push(inst);
         }

@@ -21,7 +21,7 @@ use naiad_opt::interval::Interval;
 use naiad_opt::ranges::{Inputs, Ranges};
 use std::path::Path;
 
-type Analysis = fn(&Function<Tile>) -> String;
+type Analysis<D> = fn(&Function<D>) -> String;
 
 const PASSES: &[(&str, Generic<Tile>)] = &[
     ("canonicalize", naiad_opt::canonicalize),
@@ -39,7 +39,7 @@ const PASSES: &[(&str, Generic<Tile>)] = &[
 ];
 
 /// What an analysis says of each value, by its number in the text.
-const ANALYSES: &[(&str, Analysis)] = &[("ranges", ranges), ("axes", axes)];
+const ANALYSES: &[(&str, Analysis<Tile>)] = &[("ranges", ranges), ("axes", axes)];
 
 /// The kernel, and a line for each value of which something is said.
 fn listed(func: &Function<Tile>, say: impl Fn(Value) -> Option<String>) -> String {
@@ -100,7 +100,7 @@ fn run(file: &str, title: &str, input: &str) -> String {
 
 fn run_as<D: Dialect>(
     passes: &[(&str, Generic<D>)],
-    analyses: &[(&str, fn(&Function<D>) -> String)],
+    analyses: &[(&str, Analysis<D>)],
     file: &str,
     title: &str,
     input: &str,
