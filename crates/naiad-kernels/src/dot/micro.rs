@@ -30,6 +30,18 @@ pub(crate) struct Family {
     pub widths: &'static [(usize, &'static [(usize, Kernel)])],
 }
 
+impl Family {
+    /// The multiple of the lanes, which are a power of two, that is not greater.
+    pub fn down(&self, n: usize) -> usize {
+        n & !(self.lanes - 1)
+    }
+
+    /// The one that is not less.
+    pub fn up(&self, n: usize) -> usize {
+        self.down(n + self.lanes - 1)
+    }
+}
+
 #[inline(always)]
 unsafe fn multiply<V: Vector, const ROWS: usize, const WIDTH: usize>(block: &Block) {
     let Block { a, a_row, a_step, b, b_step, c, c_row, steps, tail } = *block;

@@ -202,18 +202,22 @@ impl Product {
 
     fn plan(&self, way: Way, other: Option<Way>) -> Plan {
         let Way { family, a, b } = way;
-        let lanes = family.lanes;
         let k = self.k.min(MAX_K);
         let line = a.steps(k) * family.size;
-        let fit = (BLOCK / line).min(MAX_OWN) / lanes * lanes;
+        let most = family.up(self.m.max(self.n));
+        // A division takes as long as all the rest of this.
+        let fit = if most <= MAX_OWN && most * line <= BLOCK {
+            MAX_OWN
+        } else {
+            family.down((BLOCK / line).min(MAX_OWN))
+        };
         let b_near = self.m <= FEW || self.b.k.unsigned_abs() <= NEAR;
-        let whole = self.b.contiguous_along_own() && self.n.is_multiple_of(lanes);
+        let whole = self.b.contiguous_along_own() && family.down(self.n) == self.n;
         let b_here = matches!(b, Conversion::None) && whole && b_near;
         let a_here = matches!(a, Conversion::None) && !self.a_far();
         let m = if a_here { self.m } else { self.m.min(fit) };
         let n = if b_here { self.n } else { self.n.min(fit) };
-        let bytes =
-            |here: bool, own: usize| if here { 0 } else { own.next_multiple_of(lanes) * line };
+        let bytes = |here: bool, own: usize| if here { 0 } else { family.up(own) * line };
         Plan { way, other, a_here, b_here, m, n, k, bytes: [bytes(b_here, n), bytes(a_here, m)] }
     }
 
@@ -222,21 +226,26 @@ impl Product {
         self.a.contiguous_along_own() && self.a.k.unsigned_abs() > NEAR && self.m > FEW
     }
 
+    /// Does nothing but make room: rustc 1.95 puts the code that touches the pages of a large frame
+    /// after a test that leaves early, where it overwrites a register that is in use (r11). Here there
+    /// is no such test, as long as `blocks` is not inlined.
     #[inline(never)]
     unsafe fn run_with<const BYTES: usize>(&self, kernels: &Kernels, plan: &Plan) {
         let mut area = MaybeUninit::<Area<BYTES>>::uninit();
-        let b_scratch = area.as_mut_ptr().cast::<u8>();
+        // SAFETY: the caller's.
+        unsafe { self.blocks(kernels, plan, area.as_mut_ptr().cast()) }
+    }
+
+    #[inline(never)]
+    unsafe fn blocks(&self, kernels: &Kernels, plan: &Plan, b_scratch: *mut u8) {
         let a_scratch = b_scratch.wrapping_add(plan.bytes[0]);
         let second = a_scratch.wrapping_add(plan.bytes[1]);
-        let blocks = |extent: usize, step: usize| {
-            (0..extent).step_by(step).map(move |at| (at, step.min(extent - at)))
-        };
-        for (k0, k) in blocks(self.k, plan.k) {
-            for (n0, n) in blocks(self.n, plan.n) {
+        for (k0, k) in Blocks::new(self.k, plan.k) {
+            for (n0, n) in Blocks::new(self.n, plan.n) {
                 let scratch = Scratch { first: b_scratch, second };
                 // SAFETY: the caller's.
                 let b = unsafe { self.packed_b(kernels, plan, [n0, n], [k0, k], scratch) };
-                for (m0, m) in blocks(self.m, plan.m) {
+                for (m0, m) in Blocks::new(self.m, plan.m) {
                     let scratch = Scratch { first: a_scratch, second };
                     // SAFETY: the caller's.
                     let a = unsafe { self.packed_a(kernels, plan, [m0, m], [k0, k], scratch) };
@@ -247,7 +256,6 @@ impl Product {
                         m,
                         n,
                         k,
-                        ahead: self.ahead && k0 + k == self.k,
                         ..*self
                     };
                     // SAFETY: the caller's.
@@ -279,7 +287,7 @@ impl Product {
             return b.here();
         }
         // SAFETY: the caller's.
-        unsafe { b.pack_steps(kernels, plan.way.b, [n, k], family, family.lanes, scratch) }
+        unsafe { b.pack_steps(kernels, plan.way.b, [n, k], family, family.up(n), scratch) }
     }
 
     unsafe fn packed_a(
@@ -299,7 +307,7 @@ impl Product {
             // Elements are read one at a time, in either order: as they come, then.
             match conversion {
                 Conversion::None | Conversion::Row(_) if a.contiguous_along_own() => {
-                    a.pack_steps(kernels, conversion, [m, k], family, 1, scratch)
+                    a.pack_steps(kernels, conversion, [m, k], family, m, scratch)
                 }
                 _ => a.pack_lines(kernels, conversion, [m, k], family, scratch),
             }
@@ -308,18 +316,20 @@ impl Product {
 
     /// The product of blocks that fit the caches.
     unsafe fn strips(&self, way: Way, a: Packed, b: Packed) {
-        let Family { lanes, size, widths } = *way.family;
-        let mut ahead = self
-            .ahead
-            .then(|| [Ahead::of(&self.a, self.m, self.k), Ahead::of(&self.b, self.n, self.k)]);
+        let family = way.family;
+        // Strips of four rows at least: whoever has lower ones asks a little faster.
+        let of = |operand, own| Ahead::of(operand, own, self.k, self.m.div_ceil(4));
+        let mut ahead = self.ahead.then(|| [of(&self.a, self.m), of(&self.b, self.n)]);
         let mut j = 0;
         while j < self.n {
-            let vectors = (self.n - j).div_ceil(lanes);
-            let Some(&(width, kernels)) = widths.iter().find(|(width, _)| *width <= vectors) else {
+            let left = family.up(self.n - j);
+            let fits = |width: &usize| width * family.lanes <= left;
+            let Some(&(width, kernels)) = family.widths.iter().find(|(width, _)| fits(width))
+            else {
                 return;
             };
-            let columns = (width * lanes).min(self.n - j);
-            let tail = columns % lanes;
+            let columns = (width * family.lanes).min(self.n - j);
+            let tail = columns - family.down(columns);
             let mut i = 0;
             while i < self.m {
                 let Some(&(rows, kernel)) = kernels.iter().find(|(rows, _)| *rows <= self.m - i)
@@ -327,15 +337,15 @@ impl Product {
                     return;
                 };
                 for ahead in ahead.iter_mut().flatten() {
-                    ahead.prefetch(rows, self.m);
+                    ahead.prefetch();
                 }
                 let block = Block {
                     a: a.at.wrapping_offset(a.own.wrapping_mul(i as isize)),
                     a_row: a.own,
                     a_step: a.step,
-                    b: b.at.wrapping_add(j * size),
+                    b: b.at.wrapping_add(j * family.size),
                     b_step: b.step,
-                    c: self.c_at(i, j, way.family),
+                    c: self.c_at(i, j, family),
                     c_row: self.c_row,
                     steps: way.a.steps(self.k),
                     tail: (tail > 0).then_some(tail),
@@ -350,42 +360,66 @@ impl Product {
     }
 }
 
+/// An extent in parts: where each begins and how long it is.
+struct Blocks {
+    at: usize,
+    extent: usize,
+    step: usize,
+}
+
+impl Blocks {
+    fn new(extent: usize, step: usize) -> Blocks {
+        Blocks { at: 0, extent, step }
+    }
+}
+
+impl Iterator for Blocks {
+    type Item = (usize, usize);
+
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let at = self.at;
+        let length = self.step.min(self.extent - at);
+        self.at += length;
+        (length > 0).then_some((at, length))
+    }
+}
+
 /// Scratch of the commonest tiles, and of twice those.
 const SMALL: usize = 16 << 10;
 const MEDIUM: usize = 48 << 10;
 
-/// The part of an operand that the next call is expected to read, line by line, while this one computes.
+/// The part of an operand that comes next along `k`, asked for line by line while this one is used.
 struct Ahead {
     at: *const u8,
     line: isize,
-    lines: usize,
     /// Bytes of a line.
     bytes: usize,
-    asked: usize,
+    left: usize,
+    share: usize,
 }
 
 impl Ahead {
-    fn of(operand: &Operand, own: usize, k: usize) -> Ahead {
+    fn of(operand: &Operand, own: usize, k: usize, strips: usize) -> Ahead {
         let at = operand.from(0, k).at;
         let size = operand.ty.size();
-        if operand.contiguous_along_own() {
-            Ahead { at, line: operand.k, lines: k, bytes: own * size, asked: 0 }
+        let (line, bytes, left) = if operand.contiguous_along_own() {
+            (operand.k, own * size, k)
         } else if operand.k == size as isize {
-            Ahead { at, line: operand.own, lines: own, bytes: k * size, asked: 0 }
+            (operand.own, k * size, own)
         } else {
-            Ahead { at, line: 0, lines: 0, bytes: 0, asked: 0 }
-        }
+            (0, 0, 0)
+        };
+        Ahead { at, line, bytes, left, share: left.div_ceil(strips) }
     }
 
-    /// Asks for the share of so many of all rows of C.
-    fn prefetch(&mut self, rows: usize, all: usize) {
-        let share = (self.lines * rows).div_ceil(all);
-        for _ in 0..share.min(self.lines - self.asked) {
+    /// Asks for a share of the lines.
+    fn prefetch(&mut self) {
+        for _ in 0..self.share.min(self.left) {
             for x in (0..self.bytes).step_by(LINE) {
                 prefetch(self.at.wrapping_add(x));
             }
             self.at = self.at.wrapping_offset(self.line);
-            self.asked += 1;
+            self.left -= 1;
         }
     }
 }

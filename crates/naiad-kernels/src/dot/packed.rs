@@ -132,19 +132,19 @@ impl Operand {
     }
 
     /// Puts a block of `own x k` elements in rows along its own axis, one for each step of `k`, each
-    /// filled up with zeros to a multiple of `fill` elements.
+    /// filled up with zeros to `full` elements.
     pub unsafe fn pack_steps(
         &self,
         kernels: &All,
         conversion: Conversion,
         [own, k]: [usize; 2],
         family: &Family,
-        fill: usize,
+        full: usize,
         scratch: Scratch,
     ) -> Packed {
         let mut unfit = false;
         let steps = conversion.steps(k);
-        let (used, line) = (own * family.size, own.next_multiple_of(fill) * family.size);
+        let (used, line) = (own * family.size, full * family.size);
         let step_at = |s: usize| scratch.first.wrapping_add(s * line);
         // SAFETY: the caller's; the scratch has room.
         unsafe {
@@ -159,7 +159,7 @@ impl Operand {
                     let row = own as isize * self.size();
                     self.copy(kernels, [own, k], scratch.second, [self.size(), row]);
                     let copy = Operand { at: scratch.second, own: self.size(), k: row, ..*self };
-                    return copy.pack_steps(kernels, conversion, [own, k], family, fill, scratch);
+                    return copy.pack_steps(kernels, conversion, [own, k], family, full, scratch);
                 }
                 Conversion::Row(row) => {
                     for s in 0..steps {
