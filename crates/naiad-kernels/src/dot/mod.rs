@@ -81,8 +81,8 @@ pub unsafe extern "C" fn dot(
         return;
     }
     let product = Product {
-        a: Operand { at: a, ty: a_type, own: a_s0 as isize, k: a_s1 as isize },
-        b: Operand { at: b, ty: b_type, own: b_s1 as isize, k: b_s0 as isize },
+        a: Operand::new(a, a_type, a_s0 as isize, a_s1 as isize),
+        b: Operand::new(b, b_type, b_s1 as isize, b_s0 as isize),
         c,
         c_row: c_s0 as isize,
         m: m as usize,
@@ -193,6 +193,7 @@ impl Product {
         // SAFETY: the caller's; the areas have as many bytes.
         unsafe {
             match all {
+                0 if self.k <= MAX_K => self.strips(way, self.a.here(), self.b.here()),
                 0..=SMALL => self.run_with::<SMALL>(kernels, &plan),
                 ..=MEDIUM => self.run_with::<MEDIUM>(kernels, &plan),
                 _ => self.run_with::<{ 3 * BLOCK }>(kernels, &plan),
@@ -401,7 +402,7 @@ struct Ahead {
 impl Ahead {
     fn of(operand: &Operand, own: usize, k: usize, strips: usize) -> Ahead {
         let at = operand.from(0, k).at;
-        let size = operand.ty.size();
+        let size = operand.size;
         let (line, bytes, left) = if operand.contiguous_along_own() {
             (operand.k, own * size, k)
         } else if operand.k == size as isize {

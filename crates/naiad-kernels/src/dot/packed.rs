@@ -12,6 +12,7 @@ use naiad_ir::scalar::{Rounding, cast_bits};
 pub(super) struct Operand {
     pub at: *const u8,
     pub ty: Scalar,
+    pub size: usize,
     /// In bytes, along its own axis.
     pub own: isize,
     /// In bytes, along `k`.
@@ -64,6 +65,10 @@ pub(super) struct Scratch {
 }
 
 impl Operand {
+    pub fn new(at: *const u8, ty: Scalar, own: isize, k: isize) -> Operand {
+        Operand { at, ty, size: ty.size(), own, k }
+    }
+
     /// The operand from element `(own, k)` on.
     pub fn from(&self, own: usize, k: usize) -> Operand {
         let offset =
@@ -76,12 +81,8 @@ impl Operand {
         Packed { at: self.at, own: self.own, step: self.k, unfit: false }
     }
 
-    fn size(&self) -> isize {
-        self.ty.size() as isize
-    }
-
     pub fn contiguous_along_own(&self) -> bool {
-        self.own == self.size()
+        self.own == self.size as isize
     }
 
     /// Puts a block of `own x k` elements in rows along `k`, one for each of `own`.
@@ -100,15 +101,21 @@ impl Operand {
         unsafe {
             match conversion {
                 Conversion::None => {
-                    self.copy(kernels, [own, k], scratch.first, [line as isize, self.size()]);
+                    self.copy(
+                        kernels,
+                        [own, k],
+                        scratch.first,
+                        [line as isize, self.size as isize],
+                    );
                 }
                 Conversion::Single { from, to } => {
                     self.singly([from, to], [own, k], scratch.first, [line, family.size]);
                 }
-                Conversion::Row(_) | Conversion::Pairs(_) if self.k != self.size() => {
-                    let row = k as isize * self.size();
-                    self.copy(kernels, [own, k], scratch.second, [row, self.size()]);
-                    let copy = Operand { at: scratch.second, own: row, k: self.size(), ..*self };
+                Conversion::Row(_) | Conversion::Pairs(_) if self.k != self.size as isize => {
+                    let row = k as isize * self.size as isize;
+                    self.copy(kernels, [own, k], scratch.second, [row, self.size as isize]);
+                    let copy =
+                        Operand { at: scratch.second, own: row, k: self.size as isize, ..*self };
                     return copy.pack_lines(kernels, conversion, [own, k], family, scratch);
                 }
                 Conversion::Row(row) => {
@@ -150,15 +157,21 @@ impl Operand {
         unsafe {
             match conversion {
                 Conversion::None => {
-                    self.copy(kernels, [own, k], scratch.first, [self.size(), line as isize]);
+                    self.copy(
+                        kernels,
+                        [own, k],
+                        scratch.first,
+                        [self.size as isize, line as isize],
+                    );
                 }
                 Conversion::Single { from, to } => {
                     self.singly([from, to], [own, k], scratch.first, [family.size, line]);
                 }
                 Conversion::Row(_) | Conversion::Pairs(_) if !self.contiguous_along_own() => {
-                    let row = own as isize * self.size();
-                    self.copy(kernels, [own, k], scratch.second, [self.size(), row]);
-                    let copy = Operand { at: scratch.second, own: self.size(), k: row, ..*self };
+                    let row = own as isize * self.size as isize;
+                    self.copy(kernels, [own, k], scratch.second, [self.size as isize, row]);
+                    let copy =
+                        Operand { at: scratch.second, own: self.size as isize, k: row, ..*self };
                     return copy.pack_steps(kernels, conversion, [own, k], family, full, scratch);
                 }
                 Conversion::Row(row) => {
@@ -188,7 +201,7 @@ impl Operand {
 
     unsafe fn copy(&self, kernels: &All, n: [usize; 2], dst: *mut u8, dst_strides: [isize; 2]) {
         let src_strides = [self.own, self.k];
-        let size = self.ty.size();
+        let size = self.size;
         let copy = Copy2d { dst, dst_strides, src: self.at, src_strides, n, size };
         // SAFETY: the caller's.
         unsafe { copy.run(kernels, 0) }

@@ -95,18 +95,8 @@ fn check(random: &mut Random, [m, n, k]: [usize; 3], [a_ty, b_ty, c_ty]: [Scalar
     for level in Level::available() {
         let (mut a, mut b, mut c) = (Buffer::new(&a), Buffer::new(&b), Buffer::new(&c));
         let product = Product {
-            a: Operand {
-                at: a.at(a_place.base),
-                ty: a_ty,
-                own: a_place.strides[0],
-                k: a_place.strides[1],
-            },
-            b: Operand {
-                at: b.at(b_place.base),
-                ty: b_ty,
-                own: b_place.strides[1],
-                k: b_place.strides[0],
-            },
+            a: Operand::new(a.at(a_place.base), a_ty, a_place.strides[0], a_place.strides[1]),
+            b: Operand::new(b.at(b_place.base), b_ty, b_place.strides[1], b_place.strides[0]),
             c: c.at(start),
             c_row: row as isize,
             m,
@@ -206,8 +196,8 @@ fn rounding_errors_are_those_of_one_rounding_a_term() {
         for level in Level::available() {
             let mut c = vec![0f32; m * n];
             let product = Product {
-                a: Operand { at: a.as_ptr(), ty, own: (k * size) as isize, k: size as isize },
-                b: Operand { at: b.as_ptr(), ty, own: size as isize, k: (n * size) as isize },
+                a: Operand::new(a.as_ptr(), ty, (k * size) as isize, size as isize),
+                b: Operand::new(b.as_ptr(), ty, size as isize, (n * size) as isize),
                 c: c.as_mut_ptr().cast(),
                 c_row: 4 * n as isize,
                 m,
@@ -253,8 +243,8 @@ fn subnormal_operands_count() {
                 let mut c = [[0f32; 33]; 7];
                 let size = ty.size() as isize;
                 let product = Product {
-                    a: Operand { at: a.as_ptr(), ty, own: 5 * size, k: size },
-                    b: Operand { at: b.as_ptr(), ty, own: size, k: 33 * size },
+                    a: Operand::new(a.as_ptr(), ty, 5 * size, size),
+                    b: Operand::new(b.as_ptr(), ty, size, 33 * size),
                     c: c.as_mut_ptr().cast(),
                     c_row: 33 * 4,
                     m: 7,
