@@ -5,6 +5,7 @@
 //! [`cast_bits`](naiad_ir::scalar::cast_bits), payloads of NaN apart.
 
 use crate::dispatch::Kernels as All;
+use crate::word::Word;
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{Format, Nan};
 
@@ -24,7 +25,7 @@ pub unsafe extern "C" fn widen(
     ty: i64,
 ) {
     // SAFETY: the caller's.
-    unsafe { convert(All::here().convert.widen[index(ty)], [dst_row, src_row], dst, src, rows, n) }
+    unsafe { convert(All::here().convert.widen[index(ty)], dst, dst_row, src, src_row, rows, n) }
 }
 
 /// Narrows `rows x n` elements of fp32 to a narrow float type, to the nearest, ties to even.
@@ -42,75 +43,109 @@ pub unsafe extern "C" fn narrow(
     ty: i64,
 ) {
     // SAFETY: the caller's.
-    unsafe { convert(All::here().convert.narrow[index(ty)], [dst_row, src_row], dst, src, rows, n) }
+    unsafe { convert(All::here().convert.narrow[index(ty)], dst, dst_row, src, src_row, rows, n) }
 }
 
 unsafe fn convert(
-    row: Row,
-    strides: [i64; 2],
-    mut dst: *mut u8,
-    mut src: *const u8,
+    kernel: Kernel,
+    dst: *mut u8,
+    dst_row: i64,
+    src: *const u8,
+    src_row: i64,
     rows: i64,
     n: i64,
 ) {
-    for _ in 0..rows {
+    let (rows, n) = (rows.max(0) as usize, n.max(0) as usize);
+    let rows = Rows { dst, dst_row: dst_row as isize, src, src_row: src_row as isize, rows, n };
+    // SAFETY: the caller's.
+    unsafe { kernel(&rows) }
+}
+
+/// Rows of `n` elements each; strides in bytes.
+#[derive(Copy, Clone)]
+pub(crate) struct Rows {
+    pub dst: *mut u8,
+    pub dst_row: isize,
+    pub src: *const u8,
+    pub src_row: isize,
+    pub rows: usize,
+    pub n: usize,
+}
+
+/// Converts the rows.
+pub(crate) type Kernel = unsafe fn(&Rows);
+
+/// A function of words that a loop is instantiated with, and the widths of its elements in memory.
+pub(crate) trait Each {
+    const FROM: usize;
+    const TO: usize;
+
+    unsafe fn load<W: Word>(at: *const u8) -> W;
+    unsafe fn store<W: Word>(x: W, at: *mut u8);
+    unsafe fn at<W: Word>(x: W) -> W;
+}
+
+/// The loop: whole vectors, then words.
+#[inline(always)]
+pub(crate) unsafe fn each_row<W: Word, E: Each>(t: &Rows) {
+    let (mut dst, mut src) = (t.dst, t.src);
+    for _ in 0..t.rows {
+        let (mut to, mut from) = (dst, src);
+        let mut left = t.n;
         // SAFETY: the caller's.
-        unsafe { row(dst, src, n.max(0) as usize) };
-        dst = dst.wrapping_offset(strides[0] as isize);
-        src = src.wrapping_offset(strides[1] as isize);
+        unsafe {
+            while left >= W::LANES {
+                E::store(E::at(E::load::<W>(from)), to);
+                (to, from) =
+                    (to.wrapping_add(W::LANES * E::TO), from.wrapping_add(W::LANES * E::FROM));
+                left -= W::LANES;
+            }
+            for _ in 0..left {
+                E::store(E::at(E::load::<u32>(from)), to);
+                (to, from) = (to.wrapping_add(E::TO), from.wrapping_add(E::FROM));
+            }
+        }
+        dst = dst.wrapping_offset(t.dst_row);
+        src = src.wrapping_offset(t.src_row);
     }
 }
 
-/// Converts a row of so many elements.
-pub(crate) type Row = unsafe fn(*mut u8, *const u8, usize);
-
 /// The kernels of a level, by the type's place in `NARROW`.
 pub(crate) struct Kernels {
-    pub widen: [Row; NARROW.len()],
-    pub narrow: [Row; NARROW.len()],
+    pub widen: [Kernel; NARROW.len()],
+    pub narrow: [Kernel; NARROW.len()],
 }
 
 /// Declares the narrow floats: the list, and a type for each that loops are instantiated with.
 macro_rules! narrow_types {
-    ($($ty:ident($bits:ident))+) => {
+    ($($ty:ident)+) => {
         pub(crate) const NARROW: [Scalar; [$(Scalar::$ty),+].len()] = [$(Scalar::$ty),+];
 
         $(
             struct $ty;
 
             impl Narrow for $ty {
-                type Bits = $bits;
                 const FORMAT: Format = format(Scalar::$ty);
-
-                #[inline(always)]
-                fn wide(bits: $bits) -> u32 {
-                    u32::from(bits)
-                }
-
-                #[inline(always)]
-                fn truncate(bits: u32) -> $bits {
-                    bits as $bits
-                }
             }
         )+
 
         /// The kernels of a level, compiled with its features.
         macro_rules! kernels {
-            ($name:ident: #[$compile:meta]) => {
+            ($name:ident: #[$compile:meta] $word:ident) => {
                 pub(crate) static $name: Kernels = Kernels {
                     widen: [$({
                         #[$compile]
-                        unsafe fn kernel(dst: *mut u8, src: *const u8, n: usize) {
+                        unsafe fn kernel(rows: &Rows) {
                             // SAFETY: the caller's.
-                            unsafe { widen_row::<$ty>(dst, src, n) }
+                            unsafe { each_row::<$word, Widen<$ty>>(rows) }
                         }
                         kernel
                     }),+],
                     narrow: [$({
                         #[$compile]
-                        unsafe fn kernel(dst: *mut u8, src: *const u8, n: usize) {
+                        unsafe fn kernel(rows: &Rows) {
                             // SAFETY: the caller's.
-                            unsafe { narrow_row::<$ty>(dst, src, n) }
+                            unsafe { each_row::<$word, ToNarrow<$ty>>(rows) }
                         }
                         kernel
                     }),+],
@@ -120,7 +155,7 @@ macro_rules! narrow_types {
     };
 }
 
-narrow_types! { F16(u16) BF16(u16) F8E5(u8) F8E4NV(u8) F8E4B15(u8) F8E5B16(u8) F8E4B8(u8) }
+narrow_types! { F16 BF16 F8E5 F8E4NV F8E4B15 F8E5B16 F8E4B8 }
 
 /// The place in `NARROW` of a type given by its position in `Scalar::ALL`.
 pub(crate) const fn index(ty: i64) -> usize {
@@ -139,34 +174,56 @@ const fn format(ty: Scalar) -> Format {
 }
 
 trait Narrow {
-    type Bits: Copy;
     const FORMAT: Format;
-
-    fn wide(bits: Self::Bits) -> u32;
-    fn truncate(bits: u32) -> Self::Bits;
 }
 
-#[inline(always)]
-unsafe fn widen_row<T: Narrow>(dst: *mut u8, src: *const u8, n: usize) {
-    let (dst, src) = (dst.cast::<u32>(), src.cast::<T::Bits>());
-    for i in 0..n {
+struct Widen<T>(T);
+
+impl<T: Narrow> Each for Widen<T> {
+    const FROM: usize = T::FORMAT.bits as usize / 8;
+    const TO: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load<W: Word>(at: *const u8) -> W {
         // SAFETY: the caller's.
-        unsafe {
-            let x = T::wide(src.wrapping_add(i).read_unaligned());
-            dst.wrapping_add(i).write_unaligned(widened(&T::FORMAT, x));
-        }
+        unsafe { if Self::FROM == 1 { W::load8(at) } else { W::load16(at) } }
+    }
+
+    #[inline(always)]
+    unsafe fn store<W: Word>(x: W, at: *mut u8) {
+        // SAFETY: the caller's.
+        unsafe { x.store32(at) }
+    }
+
+    #[inline(always)]
+    unsafe fn at<W: Word>(x: W) -> W {
+        // SAFETY: the caller's.
+        unsafe { widened(&T::FORMAT, x) }
     }
 }
 
-#[inline(always)]
-unsafe fn narrow_row<T: Narrow>(dst: *mut u8, src: *const u8, n: usize) {
-    let (dst, src) = (dst.cast::<T::Bits>(), src.cast::<u32>());
-    for i in 0..n {
+struct ToNarrow<T>(T);
+
+impl<T: Narrow> Each for ToNarrow<T> {
+    const FROM: usize = 4;
+    const TO: usize = T::FORMAT.bits as usize / 8;
+
+    #[inline(always)]
+    unsafe fn load<W: Word>(at: *const u8) -> W {
         // SAFETY: the caller's.
-        unsafe {
-            let x = narrowed(&T::FORMAT, src.wrapping_add(i).read_unaligned());
-            dst.wrapping_add(i).write_unaligned(T::truncate(x));
-        }
+        unsafe { W::load32(at) }
+    }
+
+    #[inline(always)]
+    unsafe fn store<W: Word>(x: W, at: *mut u8) {
+        // SAFETY: the caller's.
+        unsafe { if Self::TO == 1 { x.store8(at) } else { x.store16(at) } }
+    }
+
+    #[inline(always)]
+    unsafe fn at<W: Word>(x: W) -> W {
+        // SAFETY: the caller's.
+        unsafe { narrowed(&T::FORMAT, x) }
     }
 }
 
@@ -176,71 +233,100 @@ const BIAS: i32 = 127;
 const INFINITY: u32 = 0x7f80_0000;
 const QUIET_NAN: u32 = 0x7fc0_0000;
 
-/// The image in fp32 of an image in a format.
+/// The images in fp32 of images in a format.
 #[inline(always)]
-fn widened(f: &Format, x: u32) -> u32 {
-    let sign = (x >> (f.bits - 1)) << 31;
-    let magnitude = x & ((1 << (f.bits - 1)) - 1);
-    if f.bias == BIAS {
-        // bf16 is the head of an fp32.
-        return sign | magnitude << (MANTISSA - f.mantissa);
+unsafe fn widened<W: Word>(f: &Format, x: W) -> W {
+    // SAFETY: the caller's.
+    unsafe {
+        if f.bias == BIAS {
+            // bf16 is the head of an fp32.
+            return x.shl(MANTISSA - f.mantissa);
+        }
+        let sign = x.shr(f.bits - 1).shl(31);
+        let mut magnitude = x.and(W::splat((1 << (f.bits - 1)) - 1));
+        if f.nan == Nan::Absent {
+            // e4b15 has an image above its largest number, which is read as that.
+            let largest = W::splat(f.largest);
+            magnitude = W::select(largest.lt(magnitude), largest, magnitude);
+        }
+        let moved = magnitude.shl(MANTISSA - f.mantissa);
+        let rebias = ((BIAS - f.bias) as u32) << MANTISSA;
+        let normal = moved.add(W::splat(rebias));
+        // A subnormal with an implicit bit that it has not, and then without it: exact, and no operand
+        // is subnormal in fp32, where that would be slow.
+        let implicit = W::splat(rebias + (1 << MANTISSA));
+        let subnormal = moved.add(implicit).sub_f32(implicit);
+        let is_subnormal = magnitude.lt(W::splat(1 << f.mantissa));
+        let mut result = W::select(is_subnormal, subnormal, normal);
+        if let Some(infinity) = f.infinity {
+            let special = moved.or(W::splat(INFINITY));
+            result = W::select(magnitude.lt(W::splat(infinity)), result, special);
+        }
+        if f.nan == Nan::AllOnes {
+            result = W::select(W::splat(f.largest).lt(magnitude), W::splat(QUIET_NAN), result);
+        }
+        if f.nan == Nan::NegativeZero {
+            // Zero with the sign.
+            let is_zero = magnitude.lt(W::splat(1));
+            let zero = W::select(x.lt(W::splat(1)), W::splat(0), W::splat(QUIET_NAN));
+            result = W::select(is_zero, zero, result);
+        }
+        result.or(sign)
     }
-    // e4b15 has an image above its largest number, which is read as that.
-    let magnitude = if f.nan == Nan::Absent { magnitude.min(f.largest) } else { magnitude };
-    let moved = magnitude << (MANTISSA - f.mantissa);
-    let rebias = ((BIAS - f.bias) as u32) << MANTISSA;
-    let normal = moved + rebias;
-    // A subnormal with an implicit bit that it has not, and then without it: exact, and no operand
-    // is subnormal in fp32, where that would be slow.
-    let implicit = rebias + (1 << MANTISSA);
-    let subnormal = (f32::from_bits(moved + implicit) - f32::from_bits(implicit)).to_bits();
-    let finite = if magnitude < 1 << f.mantissa { subnormal } else { normal };
-    let result = match (f.nan, f.infinity) {
-        (_, Some(infinity)) if magnitude >= infinity => moved | INFINITY,
-        (Nan::AllOnes, _) if magnitude > f.largest => QUIET_NAN,
-        (Nan::NegativeZero, _) if magnitude == 0 && sign != 0 => QUIET_NAN,
-        _ => finite,
-    };
-    result | sign
 }
 
-/// The image in a format of the number nearest to an fp32, ties to even.
+/// The images in a format of the numbers nearest to fp32 ones, ties to even.
 #[inline(always)]
-fn narrowed(f: &Format, x: u32) -> u32 {
-    let sign = (x >> 31) << (f.bits - 1);
-    let magnitude = x & (u32::MAX >> 1);
-    let dropped = MANTISSA - f.mantissa;
-    let rebias = (BIAS - f.bias) as u32;
-    // Half of the last bit kept, less one unless that bit is odd; a carry steps to the next exponent.
-    let odd = (magnitude >> dropped) & 1;
-    let nearest = (magnitude + ((1 << (dropped - 1)) - 1) + odd) >> dropped;
-    let normal = nearest.wrapping_sub(rebias << f.mantissa);
-    // Added to a number whose last bit is worth the least subnormal, a number is rounded to multiples
-    // of that.
-    let last_bit = ((rebias + 1 + dropped) << MANTISSA).min(INFINITY);
-    let subnormal = (f32::from_bits(magnitude) + f32::from_bits(last_bit)).to_bits() - last_bit;
-    let is_subnormal = rebias > 0 && magnitude < (rebias + 1) << MANTISSA;
-    let rounded = if is_subnormal { subnormal } else { normal };
-    // fp8 saturates, infinities too.
-    let over = match f.infinity {
-        Some(infinity) if f.bits > 8 => infinity,
-        _ => f.largest,
-    };
-    let finite = if rounded > f.largest { over } else { rounded };
-    if magnitude > INFINITY {
-        return match f.nan {
-            Nan::Ieee => sign | (f.largest + 1) | 1 << (f.mantissa - 1),
-            Nan::AllOnes => sign | (f.largest + 1),
-            Nan::NegativeZero => 1 << (f.bits - 1),
-            Nan::Absent => sign | f.largest,
+unsafe fn narrowed<W: Word>(f: &Format, x: W) -> W {
+    // SAFETY: the caller's.
+    unsafe {
+        let sign = x.shr(31).shl(f.bits - 1);
+        let magnitude = x.and(W::splat(u32::MAX >> 1));
+        let dropped = MANTISSA - f.mantissa;
+        let rebias = (BIAS - f.bias) as u32;
+        // Half of the last bit kept, less one unless that bit is odd; a carry steps to the next
+        // exponent.
+        let odd = magnitude.shr(dropped).and(W::splat(1));
+        let nearest = magnitude.add(W::splat((1 << (dropped - 1)) - 1)).add(odd).shr(dropped);
+        let mut rounded = nearest.sub(W::splat(rebias << f.mantissa));
+        if rebias > 0 {
+            // Added to a number whose last bit is worth the least subnormal, a number is rounded to
+            // multiples of that.
+            let last_bit = W::splat((rebias + 1 + dropped) << MANTISSA);
+            let subnormal = magnitude.add_f32(last_bit).sub(last_bit);
+            let is_subnormal = magnitude.lt(W::splat((rebias + 1) << MANTISSA));
+            rounded = W::select(is_subnormal, subnormal, rounded);
+        }
+        // fp8 saturates, infinities too.
+        let over = match f.infinity {
+            Some(infinity) if f.bits > 8 => infinity,
+            _ => f.largest,
         };
+        let largest = W::splat(f.largest);
+        let finite = W::select(largest.lt(rounded), W::splat(over), rounded);
+        let is_nan = W::splat(INFINITY).lt(magnitude);
+        match f.nan {
+            Nan::Ieee | Nan::AllOnes | Nan::Absent => {
+                let nan = match f.nan {
+                    Nan::Ieee => (f.largest + 1) | 1 << (f.mantissa - 1),
+                    Nan::AllOnes => f.largest + 1,
+                    _ => f.largest,
+                };
+                W::select(is_nan, W::splat(nan), finite).or(sign)
+            }
+            Nan::NegativeZero => {
+                // There is no negative zero: that image is the NaN.
+                let is_zero = finite.lt(W::splat(1));
+                let number = W::select(is_zero, W::splat(0), finite.or(sign));
+                W::select(is_nan, W::splat(1 << (f.bits - 1)), number)
+            }
+        }
     }
-    if f.nan == Nan::NegativeZero && finite == 0 { 0 } else { sign | finite }
 }
 
 mod portable {
     use super::*;
-    kernels! { PORTABLE: #[inline(never)] }
+    kernels! { PORTABLE: #[inline(never)] u32 }
 }
 pub(crate) use portable::PORTABLE;
 
@@ -249,55 +335,84 @@ mod x86 {
     use super::*;
     use std::arch::x86_64::*;
 
-    kernels! { LOOPS: #[target_feature(enable = "avx2")] }
+    mod avx2 {
+        use super::*;
+        use crate::word::Ymm;
+        kernels! { LOOPS: #[target_feature(enable = "avx2")] Ymm }
+    }
 
-    pub(crate) static AVX2: Kernels = {
-        let mut kernels = Kernels { widen: LOOPS.widen, narrow: LOOPS.narrow };
+    mod avx512 {
+        use super::*;
+        use crate::word::Zmm;
+        kernels! { LOOPS: #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")] Zmm }
+    }
+
+    pub(crate) static AVX2: Kernels = with_f16c(&avx2::LOOPS);
+    pub(crate) static AVX512: Kernels = with_f16c(&avx512::LOOPS);
+
+    const fn with_f16c(loops: &Kernels) -> Kernels {
+        let mut kernels = Kernels { widen: loops.widen, narrow: loops.narrow };
         kernels.widen[index(Scalar::F16 as i64)] = widen_f16;
         kernels.narrow[index(Scalar::F16 as i64)] = narrow_f16;
         kernels
-    };
+    }
 
     const LANES: usize = 8;
 
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn widen_f16(dst: *mut u8, src: *const u8, n: usize) {
-        let (dst, src) = (dst.cast::<f32>(), src.cast::<u16>());
-        let whole = n / LANES * LANES;
-        // SAFETY: the caller's.
-        unsafe {
+    unsafe fn widen_f16(t: &Rows) {
+        let whole = t.n & !(LANES - 1);
+        let (mut dst, mut src) = (t.dst, t.src);
+        for _ in 0..t.rows {
+            let (to, from) = (dst.cast::<f32>(), src.cast::<u16>());
             let mut i = 0;
             while i < whole {
-                let x = _mm_loadu_si128(src.wrapping_add(i).cast());
-                _mm256_storeu_ps(dst.wrapping_add(i), _mm256_cvtph_ps(x));
+                // SAFETY: the caller's.
+                unsafe {
+                    let x = _mm_loadu_si128(from.wrapping_add(i).cast());
+                    _mm256_storeu_ps(to.wrapping_add(i), _mm256_cvtph_ps(x));
+                }
                 i += LANES;
             }
-            let rest = (dst.wrapping_add(whole).cast(), src.wrapping_add(whole).cast());
-            widen_row::<F16>(rest.0, rest.1, n - whole);
+            dst = dst.wrapping_offset(t.dst_row);
+            src = src.wrapping_offset(t.src_row);
+        }
+        if whole < t.n {
+            let (dst, src) = (t.dst.wrapping_add(4 * whole), t.src.wrapping_add(2 * whole));
+            // SAFETY: the caller's.
+            unsafe { each_row::<u32, Widen<F16>>(&Rows { dst, src, n: t.n - whole, ..*t }) }
         }
     }
 
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn narrow_f16(dst: *mut u8, src: *const u8, n: usize) {
-        let (dst, src) = (dst.cast::<u16>(), src.cast::<f32>());
-        let whole = n / LANES * LANES;
-        // SAFETY: the caller's.
-        unsafe {
+    unsafe fn narrow_f16(t: &Rows) {
+        let whole = t.n & !(LANES - 1);
+        let (mut dst, mut src) = (t.dst, t.src);
+        for _ in 0..t.rows {
+            let (to, from) = (dst.cast::<u16>(), src.cast::<f32>());
             let mut i = 0;
             while i < whole {
-                let x = _mm256_loadu_ps(src.wrapping_add(i));
-                let x = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x);
-                _mm_storeu_si128(dst.wrapping_add(i).cast(), x);
+                // SAFETY: the caller's.
+                unsafe {
+                    let x = _mm256_loadu_ps(from.wrapping_add(i));
+                    let x = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x);
+                    _mm_storeu_si128(to.wrapping_add(i).cast(), x);
+                }
                 i += LANES;
             }
-            let rest = (dst.wrapping_add(whole).cast(), src.wrapping_add(whole).cast());
-            narrow_row::<F16>(rest.0, rest.1, n - whole);
+            dst = dst.wrapping_offset(t.dst_row);
+            src = src.wrapping_offset(t.src_row);
+        }
+        if whole < t.n {
+            let (dst, src) = (t.dst.wrapping_add(2 * whole), t.src.wrapping_add(4 * whole));
+            // SAFETY: the caller's.
+            unsafe { each_row::<u32, ToNarrow<F16>>(&Rows { dst, src, n: t.n - whole, ..*t }) }
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::AVX2;
+pub(crate) use x86::{AVX2, AVX512};
 
 #[cfg(test)]
 mod tests {
@@ -308,6 +423,10 @@ mod tests {
 
     fn kernels() -> impl Iterator<Item = (Level, &'static Kernels)> {
         Level::available().map(|level| (level, All::of(level).convert))
+    }
+
+    fn row(dst: &mut [u8], src: *const u8, n: usize) -> Rows {
+        Rows { dst: dst.as_mut_ptr(), dst_row: 0, src, src_row: 0, rows: 1, n }
     }
 
     /// Whether an image of a type is a NaN.
@@ -325,7 +444,7 @@ mod tests {
             for (level, kernels) in kernels() {
                 let mut dst = vec![0u8; 4 * images.len()];
                 // SAFETY: the buffers have as many elements.
-                unsafe { kernels.widen[place](dst.as_mut_ptr(), src.as_ptr(), images.len()) };
+                unsafe { kernels.widen[place](&row(&mut dst, src.as_ptr(), images.len())) };
                 for (&image, got) in images.iter().zip(dst.chunks(4)) {
                     let want = cast_bits(ty, Scalar::F32, Rounding::Nearest, image) as u32;
                     let got = u32::from_ne_bytes(got.try_into().unwrap());
@@ -372,7 +491,7 @@ mod tests {
                 let mut dst = vec![0u8; ty.size() * src.len()];
                 // SAFETY: the buffers have as many elements.
                 unsafe {
-                    kernels.narrow[place](dst.as_mut_ptr(), src.as_ptr().cast(), src.len());
+                    kernels.narrow[place](&row(&mut dst, src.as_ptr().cast(), src.len()));
                 }
                 for (&x, got) in src.iter().zip(dst.chunks(ty.size())) {
                     let want = cast_bits(Scalar::F32, ty, Rounding::Nearest, u64::from(x));

@@ -55,7 +55,7 @@ mod x86 {
         Kernels {
             rows: rows::AVX512,
             transpose: transpose::AVX512,
-            convert: &convert::AVX2,
+            convert: &convert::AVX512,
             packing: &packed::AVX512,
             families: Families {
                 f32: &micro::AVX512_F32,

@@ -28,3 +28,4 @@ pub mod dot;
 pub mod rows;
 #[cfg(test)]
 mod testing;
+mod word;

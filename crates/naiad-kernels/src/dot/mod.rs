@@ -307,7 +307,7 @@ impl Product {
         unsafe {
             // Elements are read one at a time, in either order: as they come, then.
             match conversion {
-                Conversion::None | Conversion::Row(_) if a.contiguous_along_own() => {
+                Conversion::None | Conversion::Rows(_) if a.contiguous_along_own() => {
                     a.pack_steps(kernels, conversion, [m, k], family, m, scratch)
                 }
                 _ => a.pack_lines(kernels, conversion, [m, k], family, scratch),

@@ -1,9 +1,12 @@
 //! Operands as microkernels want them: converted to their elements, in rows without gaps.
 
 use super::micro::Family;
-use crate::convert::{self, NARROW};
+use crate::convert::{self, NARROW, Rows};
 use crate::copy::Copy2d;
 use crate::dispatch::Kernels as All;
+use crate::word::Word;
+#[cfg(target_arch = "x86_64")]
+use crate::word::{Ymm, Zmm};
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{Rounding, cast_bits};
 
@@ -25,19 +28,19 @@ pub(super) enum Conversion {
     /// They are the same.
     None,
     /// One for one.
-    Row(convert::Row),
+    Rows(convert::Kernel),
     /// Two of consecutive `k` make one.
     Pairs(&'static Pairs),
     /// One for one and one at a time, for types that nobody is in a hurry with.
     Single { from: Scalar, to: Scalar },
 }
 
-/// How halves of pairs are made, and whether any of them is not to be multiplied in this way.
+/// How pairs are made, and whether any of their halves is not to be multiplied in this way.
 pub(crate) struct Pairs {
-    /// `(dst, src, n)`: so many halves in a row.
-    pub halves: unsafe fn(*mut u8, *const u8, usize) -> bool,
-    /// `(dst, first, second, n)`: so many pairs, halves of which are in two rows.
-    pub zip: unsafe fn(*mut u8, *const u8, *const u8, usize) -> bool,
+    /// Halves, one for one.
+    pub halves: unsafe fn(&Rows) -> bool,
+    /// Rows of pairs, first halves from the source's rows, and second ones from others as far apart.
+    pub zip: unsafe fn(&Rows, *const u8) -> bool,
 }
 
 /// The conversions of a level.
@@ -95,8 +98,15 @@ impl Operand {
         scratch: Scratch,
     ) -> Packed {
         let mut unfit = false;
-        let steps = conversion.steps(k);
-        let line = steps * family.size;
+        let line = conversion.steps(k) * family.size;
+        let rows = Rows {
+            dst: scratch.first,
+            dst_row: line as isize,
+            src: self.at,
+            src_row: self.own,
+            rows: own,
+            n: k,
+        };
         // SAFETY: the caller's; the scratch has room.
         unsafe {
             match conversion {
@@ -111,27 +121,22 @@ impl Operand {
                 Conversion::Single { from, to } => {
                     self.singly([from, to], [own, k], scratch.first, [line, family.size]);
                 }
-                Conversion::Row(_) | Conversion::Pairs(_) if self.k != self.size as isize => {
+                Conversion::Rows(_) | Conversion::Pairs(_) if self.k != self.size as isize => {
                     let row = k as isize * self.size as isize;
                     self.copy(kernels, [own, k], scratch.second, [row, self.size as isize]);
                     let copy =
                         Operand { at: scratch.second, own: row, k: self.size as isize, ..*self };
                     return copy.pack_lines(kernels, conversion, [own, k], family, scratch);
                 }
-                Conversion::Row(row) => {
-                    for i in 0..own {
-                        row(scratch.first.wrapping_add(i * line), self.from(i, 0).at, k);
-                    }
-                }
+                Conversion::Rows(convert) => convert(&rows),
                 Conversion::Pairs(pairs) => {
-                    for i in 0..own {
-                        let to = scratch.first.wrapping_add(i * line);
-                        if k % 2 == 1 {
-                            // The pair that lacks its second half.
-                            to.wrapping_add(line - 4).cast::<u32>().write_unaligned(0);
+                    if k % 2 == 1 {
+                        // Pairs that lack their second half.
+                        for i in 1..=own {
+                            scratch.first.wrapping_add(i * line - 4).write_bytes(0, 4);
                         }
-                        unfit |= (pairs.halves)(to, self.from(i, 0).at, k);
                     }
+                    unfit = (pairs.halves)(&rows);
                 }
             }
         }
@@ -153,6 +158,14 @@ impl Operand {
         let steps = conversion.steps(k);
         let (used, line) = (own * family.size, full * family.size);
         let step_at = |s: usize| scratch.first.wrapping_add(s * line);
+        let rows = |s: usize, rows: usize| Rows {
+            dst: step_at(s),
+            dst_row: line as isize,
+            src: self.from(0, s).at,
+            src_row: self.k,
+            rows,
+            n: own,
+        };
         // SAFETY: the caller's; the scratch has room.
         unsafe {
             match conversion {
@@ -167,26 +180,22 @@ impl Operand {
                 Conversion::Single { from, to } => {
                     self.singly([from, to], [own, k], scratch.first, [family.size, line]);
                 }
-                Conversion::Row(_) | Conversion::Pairs(_) if !self.contiguous_along_own() => {
+                Conversion::Rows(_) | Conversion::Pairs(_) if !self.contiguous_along_own() => {
                     let row = own as isize * self.size as isize;
                     self.copy(kernels, [own, k], scratch.second, [self.size as isize, row]);
                     let copy =
                         Operand { at: scratch.second, own: self.size as isize, k: row, ..*self };
                     return copy.pack_steps(kernels, conversion, [own, k], family, full, scratch);
                 }
-                Conversion::Row(row) => {
-                    for s in 0..steps {
-                        row(step_at(s), self.from(0, s).at, own);
-                    }
-                }
+                Conversion::Rows(convert) => convert(&rows(0, k)),
                 Conversion::Pairs(pairs) => {
-                    // The second half of a pair that lacks it.
-                    const ZEROS: &[u8] = &[0; 2 * super::MAX_OWN];
-                    for s in 0..steps {
-                        let first = self.from(0, 2 * s).at;
-                        let second =
-                            if 2 * s + 1 < k { self.from(0, 2 * s + 1).at } else { ZEROS.as_ptr() };
-                        unfit |= (pairs.zip)(step_at(s), first, second, own);
+                    let whole = Rows { src_row: 2 * self.k, ..rows(0, k / 2) };
+                    unfit = (pairs.zip)(&whole, self.from(0, 1).at);
+                    if k % 2 == 1 {
+                        // Pairs that lack their second half.
+                        const ZEROS: &[u8] = &[0; 2 * super::MAX_OWN];
+                        let last = Rows { dst: step_at(k / 2), ..rows(k - 1, 1) };
+                        unfit |= (pairs.zip)(&last, ZEROS.as_ptr());
                     }
                 }
             }
@@ -256,7 +265,7 @@ impl Conversion {
     pub fn steps(&self, k: usize) -> usize {
         match self {
             Conversion::Pairs(_) => k.div_ceil(2),
-            Conversion::None | Conversion::Row(_) | Conversion::Single { .. } => k,
+            Conversion::None | Conversion::Rows(_) | Conversion::Single { .. } => k,
         }
     }
 
@@ -266,116 +275,172 @@ impl Conversion {
             return Conversion::None;
         }
         match NARROW.iter().position(|&ty| ty == from) {
-            Some(place) if to == Scalar::F32 => Conversion::Row(kernels.convert.widen[place]),
+            Some(place) if to == Scalar::F32 => Conversion::Rows(kernels.convert.widen[place]),
             _ => Conversion::Single { from, to },
         }
     }
 }
 
 /// An element that is half of a pair.
-trait Half: Copy {
-    /// In the low 16 bits.
-    fn wide(self) -> u32;
-    /// Whether a pair of it is not to be multiplied as such.
-    fn unfit(self) -> bool;
+trait Half {
+    const SIZE: usize;
+
+    /// Words whose low 16 bits are the halves.
+    unsafe fn load<W: Word>(at: *const u8) -> W;
+    /// Words that are not 0 where a half is not to be multiplied as such.
+    unsafe fn unfit<W: Word>(x: W) -> W;
 }
 
 impl Half for i8 {
+    const SIZE: usize = 1;
+
     #[inline(always)]
-    fn wide(self) -> u32 {
-        u32::from(i16::from(self) as u16)
+    unsafe fn load<W: Word>(at: *const u8) -> W {
+        // SAFETY: the caller's.
+        unsafe { W::load8_signed(at).and(W::splat(0xffff)) }
     }
 
     #[inline(always)]
-    fn unfit(self) -> bool {
-        false
+    unsafe fn unfit<W: Word>(_: W) -> W {
+        // SAFETY: the caller's.
+        unsafe { W::splat(0) }
     }
 }
 
 impl Half for u8 {
+    const SIZE: usize = 1;
+
     #[inline(always)]
-    fn wide(self) -> u32 {
-        u32::from(self)
+    unsafe fn load<W: Word>(at: *const u8) -> W {
+        // SAFETY: the caller's.
+        unsafe { W::load8(at) }
     }
 
     #[inline(always)]
-    fn unfit(self) -> bool {
-        false
-    }
-}
-
-/// A bf16.
-impl Half for u16 {
-    #[inline(always)]
-    fn wide(self) -> u32 {
-        u32::from(self)
-    }
-
-    #[inline(always)]
-    fn unfit(self) -> bool {
-        // Subnormal: the instruction takes it for 0.
-        (self & 0x7fff).wrapping_sub(1) < 0x7f
+    unsafe fn unfit<W: Word>(_: W) -> W {
+        // SAFETY: the caller's.
+        unsafe { W::splat(0) }
     }
 }
 
-#[inline(always)]
-unsafe fn halves<H: Half>(dst: *mut u8, src: *const u8, n: usize) -> bool {
-    let mut unfit = false;
-    for i in 0..n {
+struct Bf16;
+
+impl Half for Bf16 {
+    const SIZE: usize = 2;
+
+    #[inline(always)]
+    unsafe fn load<W: Word>(at: *const u8) -> W {
+        // SAFETY: the caller's.
+        unsafe { W::load16(at) }
+    }
+
+    #[inline(always)]
+    unsafe fn unfit<W: Word>(x: W) -> W {
         // SAFETY: the caller's.
         unsafe {
-            let x = src.cast::<H>().wrapping_add(i).read_unaligned();
-            unfit |= x.unfit();
-            dst.cast::<u16>().wrapping_add(i).write_unaligned(x.wide() as u16);
+            // Subnormal: the instruction takes it for 0.
+            let magnitude = x.and(W::splat(0x7fff));
+            W::select(magnitude.lt(W::splat(0x80)), magnitude, W::splat(0))
         }
     }
-    unfit
 }
 
+/// Halves in rows, as [`convert::each_row`] would make them; whether any is unfit.
 #[inline(always)]
-unsafe fn zip<H: Half>(dst: *mut u8, first: *const u8, second: *const u8, n: usize) -> bool {
-    let mut unfit = false;
-    for i in 0..n {
-        // SAFETY: the caller's.
-        unsafe {
-            let x = first.cast::<H>().wrapping_add(i).read_unaligned();
-            let y = second.cast::<H>().wrapping_add(i).read_unaligned();
-            unfit |= x.unfit() | y.unfit();
-            let (low, high) = if cfg!(target_endian = "big") { (y, x) } else { (x, y) };
-            dst.cast::<u32>().wrapping_add(i).write_unaligned(low.wide() | high.wide() << 16);
+unsafe fn halves<W: Word, H: Half>(t: &Rows) -> bool {
+    let (mut dst, mut src) = (t.dst, t.src);
+    // SAFETY: the caller's.
+    unsafe {
+        let (mut unfit, mut unfit_rest) = (W::splat(0), 0u32);
+        for _ in 0..t.rows {
+            let (mut to, mut from) = (dst, src);
+            let mut left = t.n;
+            while left >= W::LANES {
+                let x = H::load::<W>(from);
+                unfit = unfit.or(H::unfit(x));
+                x.store16(to);
+                (to, from) = (to.wrapping_add(W::LANES * 2), from.wrapping_add(W::LANES * H::SIZE));
+                left -= W::LANES;
+            }
+            for _ in 0..left {
+                let x = H::load::<u32>(from);
+                unfit_rest |= H::unfit(x);
+                x.store16(to);
+                (to, from) = (to.wrapping_add(2), from.wrapping_add(H::SIZE));
+            }
+            dst = dst.wrapping_offset(t.dst_row);
+            src = src.wrapping_offset(t.src_row);
         }
+        unfit.any() | unfit_rest.any()
     }
-    unfit
+}
+
+/// Pairs in rows; whether any half is unfit.
+#[inline(always)]
+unsafe fn zip<W: Word, H: Half>(t: &Rows, mut second: *const u8) -> bool {
+    let (mut dst, mut first) = (t.dst, t.src);
+    // SAFETY: the caller's.
+    unsafe {
+        let (mut unfit, mut unfit_rest) = (W::splat(0), 0u32);
+        for _ in 0..t.rows {
+            let mut i = 0;
+            while i + W::LANES <= t.n {
+                let x = H::load::<W>(first.wrapping_add(i * H::SIZE));
+                let y = H::load::<W>(second.wrapping_add(i * H::SIZE));
+                unfit = unfit.or(H::unfit(x)).or(H::unfit(y));
+                pair(x, y).store32(dst.wrapping_add(i * 4));
+                i += W::LANES;
+            }
+            for i in i..t.n {
+                let x = H::load::<u32>(first.wrapping_add(i * H::SIZE));
+                let y = H::load::<u32>(second.wrapping_add(i * H::SIZE));
+                unfit_rest |= H::unfit(x) | H::unfit(y);
+                pair(x, y).store32(dst.wrapping_add(i * 4));
+            }
+            dst = dst.wrapping_offset(t.dst_row);
+            first = first.wrapping_offset(t.src_row);
+            second = second.wrapping_offset(t.src_row);
+        }
+        unfit.any() | unfit_rest.any()
+    }
+}
+
+/// Pairs as they lie in memory.
+#[inline(always)]
+unsafe fn pair<W: Word>(x: W, y: W) -> W {
+    let (low, high) = if cfg!(target_endian = "big") { (y, x) } else { (x, y) };
+    // SAFETY: the caller's.
+    unsafe { low.or(high.shl(16)) }
 }
 
 macro_rules! pairs {
-    ($half:ident #[$compile:meta]) => {{
+    ($word:ident $half:ident #[$compile:meta]) => {{
         #[$compile]
-        unsafe fn in_rows(dst: *mut u8, src: *const u8, n: usize) -> bool {
+        unsafe fn in_rows(rows: &Rows) -> bool {
             // SAFETY: the caller's.
-            unsafe { halves::<$half>(dst, src, n) }
+            unsafe { halves::<$word, $half>(rows) }
         }
         #[$compile]
-        unsafe fn zipped(dst: *mut u8, first: *const u8, second: *const u8, n: usize) -> bool {
+        unsafe fn zipped(rows: &Rows, second: *const u8) -> bool {
             // SAFETY: the caller's.
-            unsafe { zip::<$half>(dst, first, second, n) }
+            unsafe { zip::<$word, $half>(rows, second) }
         }
         Pairs { halves: in_rows, zip: zipped }
     }};
 }
 
 macro_rules! kernels {
-    ($name:ident: #[$compile:meta]) => {
+    ($name:ident: $word:ident, #[$compile:meta]) => {
         pub(crate) static $name: Kernels = Kernels {
-    i8: pairs!(i8 #[$compile]),
-    u8: pairs!(u8 #[$compile]),
-    bf16: pairs!(u16 #[$compile]),
+    i8: pairs!($word i8 #[$compile]),
+    u8: pairs!($word u8 #[$compile]),
+    bf16: pairs!($word Bf16 #[$compile]),
         };
     };
 }
 
-kernels! { PORTABLE: #[inline(never)] }
+kernels! { PORTABLE: u32, #[inline(never)] }
 #[cfg(target_arch = "x86_64")]
-kernels! { AVX2: #[target_feature(enable = "avx2")] }
+kernels! { AVX2: Ymm, #[target_feature(enable = "avx2")] }
 #[cfg(target_arch = "x86_64")]
-kernels! { AVX512: #[target_feature(enable = "avx512f,avx512bw,avx512vl")] }
+kernels! { AVX512: Zmm, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")] }
