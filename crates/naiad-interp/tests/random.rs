@@ -5,7 +5,7 @@ mod common;
 mod generator;
 
 use common::*;
-use generator::{INPUT, Random, generate, images, ty};
+use generator::{INPUT, Kind, Random, generate, images, ty};
 use naiad_interp::{Arg, LaunchOptions, TensorArg};
 use naiad_ir::Type;
 
@@ -20,7 +20,7 @@ fn compressed_and_naive_agree() {
     let rounds: u64 =
         option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(1500);
     for seed in 0..rounds {
-        let (text, stored, bytes) = generate(seed);
+        let (text, stored, bytes) = generate(seed, Kind::All);
         let func = kernel(&text);
         let programs = 3;
         // Aligned for every type, and in one place for both runs: a wild access may hit it.

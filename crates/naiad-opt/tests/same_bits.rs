@@ -6,7 +6,7 @@ mod common;
 mod generator;
 
 use common::*;
-use generator::{INPUT, Random, generate, images};
+use generator::{INPUT, Kind, Random, generate, images};
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;
@@ -63,7 +63,7 @@ fn random_kernels() {
     let rounds: u64 =
         option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(600);
     for seed in 0..rounds {
-        let (text, stored, bytes) = generate(seed);
+        let (text, stored, bytes) = generate(seed, Kind::All);
         let before = kernel(&text);
         // Aligned for every type, and in one place for all runs: a wild access may hit it.
         let mut out = vec![0u64; bytes * PROGRAMS / 8 + 1];

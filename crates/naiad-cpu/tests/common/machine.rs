@@ -1,0 +1,103 @@
+//! Kernels as machine code, beside the reference executor.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use naiad_cpu::dist::SiteInfo;
+use naiad_cpu::{CompileError, Facts, Outcome, written};
+use naiad_diag::{Diagnostic, Id};
+use naiad_interp::{Arg, Code, Oracle};
+use naiad_ir::tile::Tile;
+use naiad_ir::{Function, Inst};
+use std::sync::{Arc, Mutex};
+
+/// A kernel's machine code for arguments like those that it was made for.
+pub struct Machine {
+    pub func: Arc<Function<Tile>>,
+    code: naiad_cpu::Code,
+}
+
+fn argument(arg: &Arg) -> naiad_cpu::Arg {
+    match arg {
+        Arg::Scalar(bits) => naiad_cpu::Arg::Scalar(*bits),
+        Arg::Tensor(t) => naiad_cpu::Arg::Tensor {
+            address: t.address,
+            storage: t.storage.clone(),
+            writable: t.writable,
+        },
+    }
+}
+
+impl Machine {
+    /// What is not compiled yet comes back as an error.
+    pub fn new(func: &Arc<Function<Tile>>, args: &[Arg], optimize: bool) -> Result<Machine, String> {
+        // Until the runtime has them.
+        let mut missing = false;
+        func.walk(&mut |inst| {
+            use naiad_ir::tile::TileOp::{Histogram, Sort, TopK};
+            missing |= matches!(func.op(inst), Sort { .. } | TopK { .. } | Histogram { .. });
+        });
+        if missing {
+            return Err("a function of the runtime".into());
+        }
+        let mut func = func.clone();
+        if optimize {
+            naiad_opt::optimize(Arc::make_mut(&mut func));
+        }
+        let arguments: Vec<_> = args.iter().map(argument).collect();
+        let facts = Facts::of(&arguments, &written(&func));
+        match naiad_cpu::Code::new(&func, &facts) {
+            Ok(code) => Ok(Machine { func, code }),
+            Err(CompileError::Unsupported(u)) => Err(u.what),
+            Err(CompileError::Internal(d)) => panic!("{}\n{func}", d.message),
+        }
+    }
+
+    pub fn run(&self, grid: [u32; 3], args: &[Arg], threads: usize) -> Result<(), Box<Diagnostic>> {
+        let reference = Code::new(self.func.clone());
+        let oracle = Oracle::new(&reference, grid, args, None, None)?;
+        let arguments: Vec<_> = args.iter().map(argument).collect();
+        let host = Host { oracle: &oracle, fault: Mutex::new(None) };
+        let options = naiad_cpu::Options { threads, interrupt: None };
+        // SAFETY: the facts are those of the arguments, whose memory the tests own.
+        match unsafe { self.code.launch(grid, &arguments, &host, &options) } {
+            Outcome::Ended => Ok(()),
+            Outcome::Stopped => {
+                let fault = host.fault.into_inner().unwrap();
+                Err(fault.map_or_else(|| Box::new(Diagnostic::new(Id::Interrupted, "")), |f| f.1))
+            }
+            Outcome::Fault(f) => {
+                let (number, lane) = (f.program, f.lane as usize);
+                Err(match f.site {
+                    SiteInfo::Access { inst, arg, .. } => {
+                        oracle.access(inst, number, lane, f.address, arg)
+                    }
+                    SiteInfo::Misaligned { inst, arg } => {
+                        oracle.misaligned(inst, number, lane, f.address, arg)
+                    }
+                    SiteInfo::ZeroStep { inst } => oracle.zero_step(inst, number),
+                    site @ (SiteInfo::Stopped | SiteInfo::Host { .. }) => {
+                        panic!("a guard that cannot fail: {site:?}")
+                    }
+                })
+            }
+        }
+    }
+}
+
+struct Host<'a> {
+    oracle: &'a Oracle<'a>,
+    fault: Mutex<Option<(u64, Box<Diagnostic>)>>,
+}
+
+impl naiad_cpu::Host for Host<'_> {
+    unsafe fn run(&self, inst: Inst, program: u64, worker: usize, buffers: &[*mut u8]) -> bool {
+        // SAFETY: the caller's promise.
+        let done = unsafe { self.oracle.effect(inst, program, worker, buffers) };
+        let Err(fault) = done else { return true };
+        let mut first = self.fault.lock().unwrap();
+        if first.as_ref().is_none_or(|(p, _)| *p > program) {
+            *first = Some((program, fault));
+        }
+        false
+    }
+}

@@ -1,0 +1,79 @@
+//! Random kernels: machine code gives the bits that the reference executor does, and its faults.
+
+#[path = "../../naiad-interp/tests/common/mod.rs"]
+mod common;
+#[path = "common/drive.rs"]
+mod drive;
+#[path = "../../naiad-interp/tests/common/generator.rs"]
+mod generator;
+#[path = "common/machine.rs"]
+mod machine;
+
+use common::*;
+use drive::drive;
+use generator::{INPUT, Kind, Random, generate, images};
+use machine::Machine;
+use naiad_interp::{Arg, TensorArg};
+
+const PROGRAMS: usize = 3;
+
+#[test]
+fn same_bits() {
+    let mut input = vec![0u8; INPUT];
+    let mut random = Random(12345);
+    input.iter_mut().for_each(|byte| *byte = random.next() as u8);
+    let start = input.as_mut_ptr() as usize;
+    let make = |seed| {
+        let (text, stored, bytes) = generate(seed, Kind::Exact);
+        (text, (stored, bytes))
+    };
+    drive(200, make, |text, (stored, bytes)| {
+        let func = kernel(text);
+        // Aligned for every type, and in one place for all runs: a wild access may hit it.
+        let mut out = vec![0u64; bytes * PROGRAMS / 8 + 1];
+        let args = [
+            Arg::Tensor(TensorArg {
+                address: start + INPUT / 4,
+                storage: start..start + INPUT,
+                view: None,
+                writable: false,
+            }),
+            tensor(&mut out),
+            int(13),
+        ];
+        let grid = [PROGRAMS as u32, 1, 1];
+        let bytes_of =
+            |out: &[u64]| -> Vec<u8> { out.iter().flat_map(|x| x.to_le_bytes()).collect() };
+        out.fill(0x55);
+        let was = run(&func, grid, &args, &PLAIN).map(|_| ()).map_err(|d| said(&d));
+        let expected = bytes_of(&out);
+        for optimize in [false, true] {
+            let machine = match Machine::new(&func, &args, optimize) {
+                Ok(machine) => machine,
+                Err(_) => return Ok("refused"),
+            };
+            out.fill(0x55);
+            let is = machine.run(grid, &args, 1).map_err(|d| said(&d));
+            if was != is {
+                return Err(format!("another fault\n{was:#?}\n{is:#?}, optimized: {optimize}"));
+            }
+            if was.is_err() {
+                continue;
+            }
+            let got = bytes_of(&out);
+            for p in 0..PROGRAMS {
+                for (i, &(elem, at, n)) in stored.iter().enumerate() {
+                    let from = p * bytes + at;
+                    let x = images(&expected[from..], elem, n);
+                    let y = images(&got[from..], elem, n);
+                    if x != y {
+                        return Err(format!(
+                            "other bits\nprogram {p}, value {i} of {elem} at {at}, optimized: {optimize}\n{x:x?}\n{y:x?}"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(if was.is_ok() { "ran" } else { "failed" })
+    });
+}
