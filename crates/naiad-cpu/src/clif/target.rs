@@ -33,7 +33,7 @@ impl Target {
         for (name, value) in [
             ("opt_level", "none"),
             ("regalloc_algorithm", "backtracking"),
-            ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+            ("enable_verifier", if cfg!(test) { "true" } else { "false" }),
             ("enable_alias_analysis", "true"),
             ("enable_probestack", "false"),
             ("is_pic", "false"),

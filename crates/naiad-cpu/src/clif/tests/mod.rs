@@ -5,8 +5,10 @@
 //! that are special and on random ones, and all must leave the same numbers.
 
 mod control;
+mod frame;
 mod memory;
 mod ops;
+mod random;
 
 use super::target::Target;
 use super::{Machine, Report, RuntimeTable, write_for};
