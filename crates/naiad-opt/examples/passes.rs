@@ -6,6 +6,9 @@
 use naiad_diag::Source;
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, OpInfo};
+use naiad_opt::axis::AxisInfo;
+use naiad_opt::ranges::{Inputs, Ranges};
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 fn ops(func: &Function<Tile>) -> usize {
@@ -49,15 +52,20 @@ fn main() {
         if flags.iter().any(|f| f == "--print") {
             println!("{after}");
         }
-        println!(
-            "{file}: {} ops -> {}; optimize {:?}, canonicalize {:?}, split {:?}, licm {:?}, dce {:?}",
-            ops(&func),
-            ops(&after),
-            best(&func, naiad_opt::optimize),
-            best(&func, naiad_opt::canonicalize),
-            best(&func, |f| _ = naiad_opt::split_carried(f)),
-            best(&func, naiad_opt::licm),
-            best(&func, naiad_opt::dce),
-        );
+        let inputs = Inputs::default();
+        let ranges = Ranges::new(&func, &inputs);
+        println!("{file}: {} ops -> {}", ops(&func), ops(&after));
+        let times: [(&str, Duration); 8] = [
+            ("optimize", best(&func, naiad_opt::optimize)),
+            ("canonicalize", best(&func, naiad_opt::canonicalize)),
+            ("split_carried", best(&func, |f| _ = naiad_opt::split_carried(f))),
+            ("licm", best(&func, naiad_opt::licm)),
+            ("dce", best(&func, naiad_opt::dce)),
+            ("ranges", best(&func, |f| _ = black_box(Ranges::new(f, &inputs)))),
+            ("axes", best(&func, |f| _ = black_box(AxisInfo::new(f, &inputs, &ranges)))),
+            ("verify", best(&func, |f| _ = black_box(naiad_ir::verify(f)))),
+        ];
+        let shown = times.map(|(name, time)| format!("{name} {:.1}", time.as_nanos() as f64 / 1e3));
+        println!("  us: {}", shown.join(", "));
     }
 }
