@@ -149,6 +149,11 @@ impl<D: Structured> Rewriter<'_, D> {
         self.forward.get(result)
     }
 
+    /// What stands for a value that has not been reached yet.
+    pub fn current(&mut self, value: Value) -> Value {
+        self.forward.get(value)
+    }
+
     /// Walks a block; what is in `out` comes before its ops.
     fn block(&mut self, block: Block) {
         let insts = self.func.take_insts(block);

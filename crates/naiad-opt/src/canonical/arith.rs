@@ -3,9 +3,11 @@
 use super::values::{full, is_splat, splat, splat_of, uniform_constant};
 use super::{R, found};
 use crate::rewrite::Outcome;
+use crate::structure::Structured;
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn, cast_bits};
-use naiad_ir::tile::{Constant, TileOp};
-use naiad_ir::{Inst, Scalar, Type, Value};
+use naiad_ir::tile::{Constant, Tile, TileOp};
+use naiad_ir::{Block, Inst, Scalar, Type, Value};
+use smallvec::SmallVec;
 
 /// The type of the lanes; operands of these functions are never pointers.
 fn scalar(ty: Type) -> Scalar {
@@ -66,7 +68,8 @@ pub(super) fn binary(r: R<'_, '_>, inst: Inst, f: BinaryFn, a: Value, b: Value) 
     }
     if let Some(c) = right {
         match f {
-            BinaryFn::Sub if s.is_signed() => {
+            // The least number has no negative.
+            BinaryFn::Sub if s.is_signed() && c.as_int() != Some(s.int_min()) => {
                 let negative = BinaryFn::Sub.eval(s, 0, c.bits).unwrap_or(0);
                 let b = full(r, Constant { ty: s, bits: negative }, ty.shape, loc);
                 return edit(r, inst, TileOp::Binary { f: BinaryFn::Add, a, b });
@@ -106,8 +109,7 @@ fn regroup(r: R<'_, '_>, inst: Inst, f: BinaryFn, a: Value, b: Value) -> Outcome
     }
     let both = |of: fn(R<'_, '_>, Value) -> bool, r: R<'_, '_>| of(r, c) && of(r, b);
     let constants = both(|r, v| uniform_constant(r.func, v).is_some(), r);
-    // Of uniform values only sums are regrouped: that is what addresses are made of.
-    let uniform = f == BinaryFn::Add && both(is_splat, r) && !is_splat(r, x);
+    let uniform = both(is_splat, r) && !is_splat(r, x);
     if !constants && !uniform {
         return Outcome::Keep;
     }
@@ -116,7 +118,8 @@ fn regroup(r: R<'_, '_>, inst: Inst, f: BinaryFn, a: Value, b: Value) -> Outcome
     let (c, d) = (inner(r, c), inner(r, b));
     let sum = r.make(TileOp::Binary { f, a: c, b: d }, loc);
     let b = splat(r, sum, ty.shape, loc);
-    edit(r, inst, TileOp::Binary { f, a: x, b })
+    // A value of its own: what is known of the old one, that it does not wrap say, is not true of this.
+    Outcome::value(r.make(TileOp::Binary { f, a: x, b }, loc))
 }
 
 /// The result where it is one whatever the other operand is, for integers.
@@ -275,6 +278,32 @@ pub(super) fn select(r: R<'_, '_>, inst: Inst, cond: Value, yes: Value, no: Valu
         }
     }
     found(None)
+}
+
+/// An `if` whose branches hold nothing: its results are choices. A chosen pointer would not show which
+/// argument it came from, so pointers stay.
+pub(super) fn choose(
+    r: R<'_, '_>,
+    inst: Inst,
+    cond: Value,
+    then: Block,
+    otherwise: Block,
+) -> Outcome {
+    let results: SmallVec<[Value; 2]> = r.func.results(inst).into();
+    let idle = [then, otherwise].iter().all(|&b| r.func.insts(b).len() == 1);
+    if !idle || results.is_empty() || results.iter().any(|&v| r.func.ty(v).is_pointer()) {
+        return Outcome::Keep;
+    }
+    let loc = r.func.loc(inst);
+    let mut values = SmallVec::new();
+    for (i, &result) in results.iter().enumerate() {
+        let yes = Tile::values_of_terminator(r.func, then)[i];
+        let no = Tile::values_of_terminator(r.func, otherwise)[i];
+        let (yes, no) = (r.current(yes), r.current(no));
+        let cond = splat(r, cond, r.func.ty(result).shape, loc);
+        values.push(r.make(TileOp::Select { cond, yes, no }, loc));
+    }
+    Outcome::Becomes(values)
 }
 
 /// A constant converted.

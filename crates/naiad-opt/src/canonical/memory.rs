@@ -3,13 +3,21 @@
 use super::R;
 use super::cast::holds;
 use super::values::{full, is_splat, splat, splat_of, uniform_constant};
+use crate::ranges::Ranges;
 use crate::rewrite::Outcome;
+use naiad_ir::scalar::BinaryFn;
 use naiad_ir::tile::{Constant, TileOp};
 use naiad_ir::{Inst, Scalar, Value};
 
 /// Offsets are extended to 64 bits by their own signedness and addresses wrap there, so sums of
 /// offsets may be regrouped once they are 64 bits wide.
-pub(super) fn ptr_add(r: R<'_, '_>, inst: Inst, ptr: Value, offset: Value) -> Outcome {
+pub(super) fn ptr_add(
+    r: R<'_, '_>,
+    inst: Inst,
+    ptr: Value,
+    offset: Value,
+    ranges: Option<&Ranges>,
+) -> Outcome {
     let (ty, loc) = (r.func.ty(ptr), r.func.loc(inst));
     let constant = uniform_constant(r.func, offset);
     if constant.is_some_and(|c| c.bits == 0) {
@@ -22,6 +30,14 @@ pub(super) fn ptr_add(r: R<'_, '_>, inst: Inst, ptr: Value, offset: Value) -> Ou
         && (holds(to, from) || to.bits() == 64 && !to.is_bool())
     {
         *r.func.op_mut(inst) = TileOp::PtrAdd { ptr, offset: src };
+        return Outcome::Edited;
+    }
+    if let Some(base) = splat_of(r.func, ptr)
+        && let Some((varying, uniform)) = uniform_part(r, offset, ranges)
+    {
+        let base = r.make(TileOp::PtrAdd { ptr: base, offset: uniform }, loc);
+        let base = splat(r, base, ty.shape, loc);
+        *r.func.op_mut(inst) = TileOp::PtrAdd { ptr: base, offset: varying };
         return Outcome::Edited;
     }
     let Some(&TileOp::PtrAdd { ptr: base, offset: first }) = r.func.defining_op(ptr) else {
@@ -45,6 +61,18 @@ pub(super) fn ptr_add(r: R<'_, '_>, inst: Inst, ptr: Value, offset: Value) -> Ou
         return Outcome::Edited;
     }
     Outcome::Keep
+}
+
+/// The two parts of an offset that is a sum of a tile and a scalar, where extending them to 64 bits
+/// and then adding is the same: in 64 bits, or where the sum does not wrap.
+fn uniform_part(r: R<'_, '_>, offset: Value, ranges: Option<&Ranges>) -> Option<(Value, Value)> {
+    let Some(&TileOp::Binary { f: BinaryFn::Add, a, b }) = r.func.defining_op(offset) else {
+        return None;
+    };
+    let uniform = splat_of(r.func, b)?;
+    let wide = r.func.ty(offset).elem.scalar().is_some_and(|s| s.bits() == 64);
+    let exact = ranges.is_some_and(|ranges| !ranges.may_wrap(offset));
+    (wide || exact).then_some((a, uniform))
 }
 
 /// Ops that a constant mask or condition decides.

@@ -12,6 +12,7 @@
 //! | an offset of a pointer | before its extension to 64 bits, where that is exact |
 //! | a mask that is true, an `other` that is 0 | left out |
 //! | `if` of a constant, loops of no round or one | gone |
+//! | `if` of nothing but results that are numbers | `select` |
 //! | a quotient or remainder by a power of two, where nothing is negative | a shift, an `and` |
 //!
 //! Every rule keeps the bits of every lane, NaN payloads apart: on floats only what is exact is done
@@ -70,10 +71,12 @@ impl Rules<Tile> for Canonical<'_> {
             &TileOp::Select { cond, yes, no } => arith::select(r, inst, cond, yes, no),
             &TileOp::Cast { src, to, rounding } => cast::cast(r, inst, src, to, rounding),
             &TileOp::Bitcast { src, to } => cast::bitcast(r, inst, src, to),
-            &TileOp::PtrAdd { ptr, offset } => memory::ptr_add(r, inst, ptr, offset),
-            TileOp::For { .. } | TileOp::While { .. } | TileOp::If { .. } => {
-                control::simplify(r, inst)
-            }
+            &TileOp::PtrAdd { ptr, offset } => memory::ptr_add(r, inst, ptr, offset, self.ranges),
+            &TileOp::If { cond, then, otherwise } => match control::simplify(r, inst) {
+                Outcome::Keep => arith::choose(r, inst, cond, then, otherwise),
+                known => known,
+            },
+            TileOp::For { .. } | TileOp::While { .. } => control::simplify(r, inst),
             TileOp::Load { .. }
             | TileOp::Store { .. }
             | TileOp::AtomicRmw { .. }
