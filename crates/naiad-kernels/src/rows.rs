@@ -249,7 +249,7 @@ unsafe fn sort_row<T: Image>(order: &Order, dst: *mut u8, src: *const u8, [n, k]
     }
     if k < n {
         // A heap with the greatest of the first `k` on top: what is not less is not among them.
-        first.sort_unstable_by(|x, y| y.get().cmp(&x.get()));
+        first.sort_unstable_by_key(|x| std::cmp::Reverse(x.get()));
         for chunk in src[k..].chunks(CHUNK) {
             let top = first[0].get();
             let any = chunk.iter().fold(false, |any, x| any | (x.get().key(order) < top));
@@ -258,7 +258,7 @@ unsafe fn sort_row<T: Image>(order: &Order, dst: *mut u8, src: *const u8, [n, k]
             }
         }
     }
-    first.sort_unstable_by(|x, y| x.get().cmp(&y.get()));
+    first.sort_unstable_by_key(|x| x.get());
     for x in first {
         x.0 = x.get().image(order);
     }

@@ -157,8 +157,9 @@ impl Copy2d {
         let bytes = self.dst.addr().wrapping_neg() % LINE;
         let head = bytes / self.size;
         let per_line = LINE / self.size;
-        let aligned =
-            self.dst_strides[0] % LINE as isize == 0 && bytes % self.size == 0 && head < self.n[1];
+        let aligned = self.dst_strides[0] % LINE as isize == 0
+            && bytes.is_multiple_of(self.size)
+            && head < self.n[1];
         // SAFETY: the caller's; what is streamed is whole cache lines.
         unsafe {
             if !stream || !aligned || self.n[1] - head < per_line {

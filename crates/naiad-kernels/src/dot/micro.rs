@@ -45,48 +45,54 @@ impl Family {
 #[inline(always)]
 unsafe fn multiply<V: Vector, const ROWS: usize, const WIDTH: usize>(block: &Block) {
     let Block { a, a_row, a_step, b, b_step, c, c_row, steps, tail } = *block;
-    // Loops, and no closures or iterators: functions of the library that these would go through are
-    // not compiled with the target features, and whatever is not inlined passes vectors in memory.
+    // Nothing that calls a closure, such as `from_fn` or `map`: that would be a function without the
+    // target features, and if it is not inlined it passes vectors in memory.
     let width = const { (V::LANES * V::SIZE) as isize };
     // SAFETY: the caller's.
     unsafe {
         let mut sums = [[V::zero(); WIDTH]; ROWS];
-        let mut c_at = c;
-        for i in 0..ROWS {
-            for j in 0..WIDTH {
-                let at = c_at.wrapping_offset(width.wrapping_mul(j as isize));
-                sums[i][j] = match tail {
+        let mut c_row_at = c;
+        for row in &mut sums {
+            let mut at = c_row_at;
+            for (j, sum) in row.iter_mut().enumerate() {
+                *sum = match tail {
                     Some(lanes) if j == WIDTH - 1 => V::load_first(at, lanes),
                     _ => V::load(at),
                 };
+                at = at.wrapping_offset(width);
             }
-            c_at = c_at.wrapping_offset(c_row);
+            c_row_at = c_row_at.wrapping_offset(c_row);
         }
         let (mut a, mut b) = (a, b);
         for _ in 0..steps {
-            let mut row = [V::zero(); WIDTH];
-            for j in 0..WIDTH {
-                row[j] = V::load(b.wrapping_offset(width.wrapping_mul(j as isize)));
+            let mut vectors = [V::zero(); WIDTH];
+            let mut at = b;
+            for vector in &mut vectors {
+                *vector = V::load(at);
+                at = at.wrapping_offset(width);
             }
-            for i in 0..ROWS {
-                let x = V::splat(a.wrapping_offset(a_row.wrapping_mul(i as isize)));
-                for j in 0..WIDTH {
-                    sums[i][j] = sums[i][j].plus_product(x, row[j]);
+            let mut at = a;
+            for row in &mut sums {
+                let x = V::splat(at);
+                for (sum, vector) in row.iter_mut().zip(vectors) {
+                    *sum = sum.plus_product(x, vector);
                 }
+                at = at.wrapping_offset(a_row);
             }
             a = a.wrapping_offset(a_step);
             b = b.wrapping_offset(b_step);
         }
-        let mut c_at = c;
-        for i in 0..ROWS {
-            for j in 0..WIDTH {
-                let at = c_at.wrapping_offset(width.wrapping_mul(j as isize));
+        let mut c_row_at = c;
+        for row in sums {
+            let mut at = c_row_at;
+            for (j, sum) in row.into_iter().enumerate() {
                 match tail {
-                    Some(lanes) if j == WIDTH - 1 => sums[i][j].store_first(at, lanes),
-                    _ => sums[i][j].store(at),
+                    Some(lanes) if j == WIDTH - 1 => sum.store_first(at, lanes),
+                    _ => sum.store(at),
                 }
+                at = at.wrapping_offset(width);
             }
-            c_at = c_at.wrapping_offset(c_row);
+            c_row_at = c_row_at.wrapping_offset(c_row);
         }
     }
 }
@@ -122,7 +128,7 @@ mod x86 {
 
     family! { #[target_feature(enable = "avx2,fma")] AVX2_F32: F32x8; 2 x 6 4 2 1; 1 x 8 4 2 1; }
     family! { #[target_feature(enable = "avx2,fma")] AVX2_F64: F64x4; 2 x 6 4 2 1; 1 x 8 4 2 1; }
-    family! { #[target_feature(enable = "avx2,fma")] AVX2_I32: Lanes<Int, 8>; 1 x 6 2 1; }
+    family! { #[target_feature(enable = "avx2,fma")] AVX2_I32: I32x8; 1 x 8 4 1; }
     family! { #[target_feature(enable = "avx2,fma")] AVX2_INTS: IntPairx8; 2 x 6 4 2 1; 1 x 8 4 2 1; }
 
     family! {

@@ -192,11 +192,14 @@ impl Product {
         let all = plan.bytes[0] + plan.bytes[1] + plan.bytes[0].max(plan.bytes[1]);
         // SAFETY: the caller's; the areas have as many bytes.
         unsafe {
-            match all {
-                0 if self.k <= MAX_K => self.strips(way, self.a.here(), self.b.here()),
-                0..=SMALL => self.run_with::<SMALL>(kernels, &plan),
-                ..=MEDIUM => self.run_with::<MEDIUM>(kernels, &plan),
-                _ => self.run_with::<{ 3 * BLOCK }>(kernels, &plan),
+            if all == 0 && self.k <= MAX_K {
+                self.strips(way, self.a.here(), self.b.here());
+            } else if all <= SMALL {
+                self.run_with::<SMALL>(kernels, &plan);
+            } else if all <= MEDIUM {
+                self.run_with::<MEDIUM>(kernels, &plan);
+            } else {
+                self.run_with::<{ 3 * BLOCK }>(kernels, &plan);
             }
         }
     }

@@ -268,7 +268,8 @@ mod x86 {
         mask bits16, |at, mask| _mm512_maskz_loadu_ps(mask, at), _mm512_mask_storeu_ps,
         splat |at: *const u8| _mm512_set1_ps(at.cast::<f32>().read_unaligned()),
         plus_product |c, a, b| {
-            _mm512_dpbf16_ps(c, std::mem::transmute(a), std::mem::transmute(b))
+            let bits = |x: __m512| std::mem::transmute::<__m512, __m512bh>(x);
+            _mm512_dpbf16_ps(c, bits(a), bits(b))
         }
     }
 
@@ -286,6 +287,14 @@ mod x86 {
         mask lanes64, |at, mask| _mm256_maskload_pd(at, mask), _mm256_maskstore_pd,
         splat |at: *const u8| _mm256_set1_pd(at.cast::<f64>().read_unaligned()),
         plus_product |c, a, b| _mm256_fmadd_pd(a, b, c)
+    }
+
+    vector! {
+        I32x8(__m256i) of 8 times 4,
+        zero _mm256_setzero_si256, load _mm256_loadu_si256, store _mm256_storeu_si256,
+        mask lanes32, |at, mask| _mm256_maskload_epi32(at, mask), _mm256_maskstore_epi32,
+        splat |at| _mm256_set1_epi32(read32(at)),
+        plus_product |c, a, b| _mm256_add_epi32(c, _mm256_mullo_epi32(a, b))
     }
 
     vector! {
