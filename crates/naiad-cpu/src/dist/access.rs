@@ -72,7 +72,7 @@ impl Dist<'_> {
 
     /// A scalar of the kernel, which has been computed.
     pub(super) fn scalar(&self, v: Value) -> Result<Value> {
-        match self.places.get(&v) {
+        match self.places.get(v) {
             Some(Place::Scalar(s)) => Ok(*s),
             _ => Err(super::Unsupported { what: format!("the scalar {v} here"), inst: None }),
         }

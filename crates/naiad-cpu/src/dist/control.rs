@@ -104,7 +104,7 @@ impl Dist<'_> {
             let (now, other) = (carried[at], carried[at + 1]);
             at += 2;
             // Changed in its place.
-            let stays = matches!(self.places.get(&value), Some(Place::Buffer(b))
+            let stays = matches!(self.places.get(value), Some(Place::Buffer(b))
                 if b.addr == now && b.strides == buffer.strides && b.elem == buffer.elem);
             if !stays {
                 let into = Some(Buffer { addr: other, ..buffer.clone() });
@@ -161,6 +161,7 @@ impl Dist<'_> {
             self.b.run(ThreadOp::Guard { cond, site, values });
         }
         let l = self.b.begin_for(wide, values);
+        let entered = self.places.enter();
         self.poll();
         let params = self.f.block_params(body).to_vec();
         let iv = match ty.scalar() {
@@ -173,6 +174,7 @@ impl Dist<'_> {
         self.at_end(body);
         let next = self.pass(&self.yielded(body), &slots, &l.carried.clone())?;
         let last = self.b.end_for(l, next);
+        self.places.leave(entered);
         let results = self.f.results(inst).to_vec();
         self.receive(&results, &slots, &last);
         Ok(())
@@ -206,6 +208,7 @@ impl Dist<'_> {
         let carried: Vec<Value> =
             types.iter().map(|&ty| self.b.func.add_block_param(test, ty)).collect();
         let outer = self.b.enter(test);
+        let entered = self.places.enter();
         self.poll();
         self.receive(&self.f.block_params(before).to_vec(), &slots, &carried);
         self.block(before)?;
@@ -226,10 +229,12 @@ impl Dist<'_> {
         let values = [&scalars[..], &carried[..]].concat();
         let types: Vec<ThreadType> = values.iter().map(|&v| self.b.ty(v)).collect();
         self.b.run(ThreadOp::Condition { cond, values });
+        self.places.leave(entered);
         let body = self.b.func.new_block();
         let params: Vec<Value> =
             types.iter().map(|&ty| self.b.func.add_block_param(body, ty)).collect();
         self.b.enter(body);
+        let entered = self.places.enter();
         let place = |this: &mut Self, targets: &[Value], values: &[Value]| {
             let mut values = values.iter();
             for (&target, buffer) in targets.iter().zip(&buffers) {
@@ -249,6 +254,7 @@ impl Dist<'_> {
         let carried = params[scalars.len()..].to_vec();
         let values = self.pass(&self.yielded(after), &slots, &carried)?;
         self.b.run(ThreadOp::Yield { values });
+        self.places.leave(entered);
         self.b.enter(outer);
         let results = self.b.ops(ThreadOp::While { inits, before: test, after: body });
         place(self, &self.f.results(inst).to_vec(), &results);
@@ -284,6 +290,7 @@ impl Dist<'_> {
         let mut blocks = Vec::new();
         for block in [then, otherwise] {
             let branch = self.b.begin_branch();
+            let entered = self.places.enter();
             self.block(block)?;
             self.at_end(block);
             let yielded = self.yielded(block);
@@ -300,6 +307,7 @@ impl Dist<'_> {
                 }
             }
             blocks.push(self.b.end_branch(branch, values));
+            self.places.leave(entered);
         }
         let op = ThreadOp::If { cond, then: blocks[0], otherwise: blocks[1] };
         let mut scalars = self.b.ops(op).into_iter();

@@ -55,7 +55,7 @@ impl Dist<'_> {
 
     /// The load that a tile is, seen through ops that only move elements.
     fn moved_load(&self, v: Value, map: Map) -> Option<(Inst, Map)> {
-        if self.places.contains_key(&v) {
+        if self.places.has(v) {
             return None;
         }
         let Def::Result(inst, _) = self.f.def(v) else { return None };

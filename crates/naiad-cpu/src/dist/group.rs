@@ -82,7 +82,7 @@ impl Dist<'_> {
         }
         todo.reverse();
         while let Some((v, map)) = todo.pop() {
-            if self.places.contains_key(&v) || !seen.insert((v, map.clone())) {
+            if self.places.has(v) || !seen.insert((v, map.clone())) {
                 continue;
             }
             let inst = match self.f.def(v) {
@@ -238,7 +238,7 @@ impl Dist<'_> {
 
     /// Sees to it that a tile is kept in scratch memory, when the open group has been run.
     pub(super) fn keep(&mut self, value: Value) -> Result<()> {
-        if self.places.contains_key(&value) || self.is_being_kept(value) {
+        if self.places.has(value) || self.is_being_kept(value) {
             return Ok(());
         }
         self.add_root(Root::Keep { value, into: None })
@@ -327,7 +327,7 @@ impl Dist<'_> {
                 return self.plan.position(user) >= self.now;
             }
             self.f.results(user).iter().any(|&r| {
-                let kept = self.places.contains_key(&r) || chosen.contains(&r);
+                let kept = self.places.has(r) || chosen.contains(&r);
                 !kept && self.plan.last_use(r) >= self.now && self.wanted(r, chosen, known)
             })
         });
@@ -337,7 +337,7 @@ impl Dist<'_> {
 
     /// What an element of a virtual tile costs, with all that it is made of.
     pub(super) fn cost(&mut self, v: Value, known: &mut FxHashMap<Value, u32>) -> u32 {
-        if self.places.contains_key(&v) || self.f.ty(v).is_scalar() {
+        if self.places.has(v) || self.f.ty(v).is_scalar() {
             return 1;
         }
         if let Some(&c) = known.get(&v) {
@@ -365,7 +365,7 @@ impl Dist<'_> {
 
     /// The buffer of a tile that has been kept.
     pub(super) fn buffer(&self, v: Value) -> Result<Buffer> {
-        match self.places.get(&v) {
+        match self.places.get(v) {
             Some(Place::Buffer(b)) => Ok(b.clone()),
             _ => Err(super::Unsupported { what: format!("the tile {v} whole"), inst: None }),
         }

@@ -136,7 +136,7 @@ impl Dist<'_> {
 
     /// The element, or the lanes, of a value.
     pub(super) fn eval(&mut self, n: &mut Nest, v: Value, map: &Map) -> Result<Value> {
-        match self.places.get(&v) {
+        match self.places.get(v) {
             Some(Place::Scalar(s)) => return Ok(*s),
             Some(Place::Buffer(buffer)) => {
                 if let Some(known) = n.recall(v, map) {
@@ -190,14 +190,14 @@ impl Dist<'_> {
 
     /// Computes in the present loop what the loops inside it would compute anew in each round.
     pub(super) fn hoist(&mut self, n: &mut Nest, v: Value, map: &Map) -> Result<()> {
-        if self.places.contains_key(&v) && self.f.ty(v).is_scalar() || n.recall(v, map).is_some() {
+        if self.places.has(v) && self.f.ty(v).is_scalar() || n.recall(v, map).is_some() {
             return Ok(());
         }
         if !map.contains(&Some(n.va as u8)) {
             self.eval(n, v, map)?;
             return Ok(());
         }
-        if self.places.contains_key(&v) {
+        if self.places.has(v) {
             return Ok(());
         }
         let Def::Result(inst, _) = self.f.def(v) else { return Ok(()) };
@@ -229,7 +229,7 @@ impl Dist<'_> {
 
     /// What is known of a mask in the loop that is being made.
     pub(super) fn status(&mut self, n: &Nest, mask: Value, map: &Map) -> Status {
-        if n.known.is_empty() || self.places.contains_key(&mask) {
+        if n.known.is_empty() || self.places.has(mask) {
             return Status::Lanes;
         }
         let conjuncts = self.analysis.conjuncts(mask);

@@ -126,6 +126,45 @@ struct Buffer {
     elem: ThreadElem,
 }
 
+/// Where values are. What is computed within a region is forgotten at the region's end, also where it
+/// is a tile from outside that was kept there: the region may not run, or run again.
+#[derive(Default)]
+struct Places {
+    known: FxHashMap<Value, Place>,
+    /// In the order in which they became known.
+    log: Vec<Value>,
+}
+
+/// The start of a region.
+#[must_use]
+struct Entered(usize);
+
+impl Places {
+    fn get(&self, v: Value) -> Option<&Place> {
+        self.known.get(&v)
+    }
+
+    fn has(&self, v: Value) -> bool {
+        self.known.contains_key(&v)
+    }
+
+    fn insert(&mut self, v: Value, place: Place) {
+        if self.known.insert(v, place).is_none() {
+            self.log.push(v);
+        }
+    }
+
+    fn enter(&self) -> Entered {
+        Entered(self.log.len())
+    }
+
+    fn leave(&mut self, Entered(start): Entered) {
+        for v in self.log.drain(start..) {
+            self.known.remove(&v);
+        }
+    }
+}
+
 /// What a pointer was made from, which is what its guards compare with.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Origin {
@@ -141,7 +180,7 @@ struct Dist<'a> {
     b: Builder,
     params: Vec<Param>,
     sites: Vec<SiteInfo>,
-    places: FxHashMap<Value, Place>,
+    places: Places,
     analysis: Analysis<'a>,
     plan: plan::Plan,
     /// The program's coordinates and number, and the grid.
@@ -167,7 +206,7 @@ pub fn distribute(f: &Function<Tile>, facts: &Facts) -> Result<Distributed> {
         params.push(p);
         b.func.add_param(p.name(f), ty.into())
     };
-    let mut places = FxHashMap::default();
+    let mut places = Places::default();
     for (i, &value) in f.params().iter().enumerate() {
         let ty = f.ty(value);
         if !ty.is_scalar() {

@@ -172,7 +172,7 @@ impl Dist<'_> {
     pub(super) fn before_write(&mut self, ptr: Option<Value>) -> Result<()> {
         for load in self.waiting.clone() {
             let value = self.f.results(load)[0];
-            let wanted = !self.places.contains_key(&value) && self.plan.last_use(value) > self.now;
+            let wanted = !self.places.has(value) && self.plan.last_use(value) > self.now;
             let source = self.access(load).map(|a| a.ptr);
             let hit = match (ptr, source) {
                 (Some(p), Some(q)) => self.may_alias(p, q),
@@ -239,7 +239,7 @@ impl Dist<'_> {
             _ if op.is_lanewise() => {
                 let mut args: SmallVec<[Value; 3]> = SmallVec::new();
                 let mut missing = None;
-                op.each_value(&mut |v| match self.places.get(&v) {
+                op.each_value(&mut |v| match self.places.get(v) {
                     Some(Place::Scalar(s)) => args.push(*s),
                     _ => missing = Some(v),
                 });

@@ -108,20 +108,20 @@ impl Dist<'_> {
         let ty = self.f.ty(v);
         let elem = stored(ty.elem);
         self.settle_value(v)?;
-        if let Some(Place::Scalar(s)) = self.places.get(&v) {
+        if let Some(Place::Scalar(s)) = self.places.get(v) {
             let s = *s;
             let buffer = self.new_buffer(elem, ty.shape, None);
             self.b.store(buffer.addr, 0, s);
             return Ok(buffer);
         }
-        if let Some(Place::Buffer(b)) = self.places.get(&v)
+        if let Some(Place::Buffer(b)) = self.places.get(v)
             && b.strides == row_major(ty.shape, elem.size())
             && b.elem == elem
         {
             return Ok(b.clone());
         }
         let buffer = self.new_buffer(elem, ty.shape, None);
-        let known = self.places.contains_key(&v);
+        let known = self.places.has(v);
         self.add_root(Root::Keep { value: v, into: Some(buffer.clone()) })?;
         self.close_group()?;
         if !known {
@@ -148,7 +148,7 @@ impl Dist<'_> {
             let (offset, strides) = part(&out, i);
             let offset = self.b.i64(offset);
             let addr = self.b.addr_add(out.addr, offset);
-            if let Some(Place::Scalar(s)) = self.places.get(&value) {
+            if let Some(Place::Scalar(s)) = self.places.get(value) {
                 let s = *s;
                 self.b.store(addr, 0, s);
                 continue;
@@ -167,7 +167,7 @@ impl Dist<'_> {
         let ty = self.f.ty(v).elem.scalar().unwrap_or(Scalar::F32);
         let rank = self.shape(v).rank();
         let tail = |strides: &[i64]| [strides[rank - 2], strides[rank - 1]];
-        if self.places.contains_key(&v) || self.is_pending(v) || rank != 2 {
+        if self.places.has(v) || self.is_pending(v) || rank != 2 {
             let buffer = self.kept(v)?;
             let strides = tail(&buffer.strides).map(|s| self.b.i64(s));
             return Ok(Matrix { addr: buffer.addr, strides, ty });
@@ -330,7 +330,7 @@ impl Dist<'_> {
         self.settle_value(acc)?;
         self.close_group()?;
         let own = self.plan.users(acc).len() == 1 && self.is_ours(acc);
-        if let Some(Place::Buffer(b)) = self.places.get(&acc)
+        if let Some(Place::Buffer(b)) = self.places.get(acc)
             && own
             && b.elem == ty.into()
             && b.strides == row_major(shape, ty.size())

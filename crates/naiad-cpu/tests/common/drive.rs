@@ -70,7 +70,11 @@ pub fn drive<T>(
             }
             Err(why) => {
                 eprintln!("seed {seed}: {}; making it small", kind(&why));
-                Some(smaller(&text, why, |text| apart(|| quietly(text, &about))))
+                let apart_too = why.starts_with(CRASH);
+                Some(smaller(&text, why, |text| match apart_too {
+                    true => apart(|| quietly(text, &about)),
+                    false => quietly(text, &about),
+                }))
             }
         };
         std::panic::set_hook(hook);
@@ -234,11 +238,13 @@ fn apart(check: impl FnOnce() -> Result<Fate, String>) -> Result<Fate, String> {
     // SAFETY: the child is this process' own.
     unsafe { libc::waitpid(child, &mut status, 0) };
     match (libc::WIFSIGNALED(status), why.is_empty()) {
-        (true, _) => Err(format!("crashed with signal {}", libc::WTERMSIG(status))),
+        (true, _) => Err(format!("{CRASH} with signal {}", libc::WTERMSIG(status))),
         (false, false) => Err(why),
         (false, true) => Ok("ran apart"),
     }
 }
+
+const CRASH: &str = "crashed";
 
 static SEED: AtomicU64 = AtomicU64::new(0);
 

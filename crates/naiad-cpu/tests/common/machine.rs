@@ -30,15 +30,6 @@ fn argument(arg: &Arg) -> naiad_cpu::Arg {
 impl Machine {
     /// What is not compiled yet comes back as an error.
     pub fn new(func: &Arc<Function<Tile>>, args: &[Arg], optimize: bool) -> Result<Machine, String> {
-        // Until the runtime has them.
-        let mut missing = false;
-        func.walk(&mut |inst| {
-            use naiad_ir::tile::TileOp::{Histogram, Sort, TopK};
-            missing |= matches!(func.op(inst), Sort { .. } | TopK { .. } | Histogram { .. });
-        });
-        if missing {
-            return Err("a function of the runtime".into());
-        }
         let mut func = func.clone();
         if optimize {
             naiad_opt::optimize(Arc::make_mut(&mut func));
