@@ -574,6 +574,18 @@ def show(record):
     print(line, flush=True)
 
 
+def markdown(records):
+    """The table of docs/performance.md."""
+    sides = [side for side in SIDES if any(side in record for record in records)]
+    rows = [["kernel", "shape", *sides, "to torch", "to copy", "bar"]]
+    for record in records:
+        times = [milliseconds(record[s]["seconds"][1]) if s in record else "" for s in sides]
+        about = spread(record, "torch"), ratio(record, "copy"), judged(record).replace("MISSED", "**missed**")
+        rows.append([record["kernel"], record["shape"], *times, *about])
+    rows.insert(1, ["---"] * len(rows[0]))
+    print("\n".join(f"| {' | '.join(row)} |" for row in rows))
+
+
 def milliseconds(seconds):
     return f"{seconds * 1e3:.3g}" if seconds < 1 else f"{seconds * 1e3:.0f}"
 
@@ -636,6 +648,7 @@ def main():
     parser.add_argument("--compile", action="store_true", help="torch.compile too")
     parser.add_argument("--cold", action="store_true", help="source to first result instead")
     parser.add_argument("--tile-ir", metavar="FOLDER", help="with --cold: write each kernel's Tile IR there")
+    parser.add_argument("--markdown", action="store_true", help="print the table for docs/performance.md too")
     parser.add_argument("--json", metavar="FILE", help="write what was measured here too")
     options = parser.parse_args()
     options.rounds = options.rounds or (5 if options.quick else 15)
@@ -656,6 +669,9 @@ def main():
             records.append(measure(case, options.rounds, 1 if options.quick else 4))
             show(records[-1])
     save(options, {"rows": records})
+    if options.markdown:
+        print()
+        markdown(records)
 
 
 if __name__ == "__main__":

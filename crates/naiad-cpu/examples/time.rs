@@ -56,7 +56,11 @@ fn main() {
     let (loops, table) = (distribute().func, naiad_cpu::runtime::table::table());
     let write = || naiad_cpu::clif::write(&loops, table).expect("machine code");
     report("write", || drop(black_box(write())));
-    println!("{} ops of Thread IR, {} bytes of code", loops.to_string().lines().count(), write().code_bytes());
+    println!(
+        "{} ops of Thread IR, {} bytes of code",
+        loops.to_string().lines().count(),
+        write().code_bytes()
+    );
 
     let code = Code::new(&optimized, &facts).unwrap_or_else(|e| panic!("{e:?}"));
     for threads in [1, 2] {

@@ -30,8 +30,7 @@ pub fn drive<T>(
     let number = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let one = number("NAIAD_RANDOM_SEED");
     let from = one.or(number("NAIAD_RANDOM_FROM")).unwrap_or(0);
-    let end = number("NAIAD_RANDOM_MINUTES")
-        .map(|m| Instant::now() + Duration::from_secs(60 * m));
+    let end = number("NAIAD_RANDOM_MINUTES").map(|m| Instant::now() + Duration::from_secs(60 * m));
     let rounds = match (one, end) {
         (Some(_), _) => 1,
         (None, Some(_)) => u64::MAX - from,
@@ -197,7 +196,8 @@ fn without_unused(mut lines: Vec<String>) -> Vec<String> {
             let used = |name: &str| {
                 let uses = |line: &String| {
                     line.match_indices(name).any(|(i, _)| {
-                        !line[i + name.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+                        !line[i + name.len()..]
+                            .starts_with(|c: char| c.is_alphanumeric() || c == '_')
                     })
                 };
                 lines[..at].iter().chain(&lines[end..]).any(uses)
