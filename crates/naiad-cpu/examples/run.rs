@@ -48,8 +48,9 @@ fn main() {
     for _ in 0..50 {
         let start = Instant::now();
         // SAFETY: the storage of each argument is its buffer's, which lives on.
-        let outcome =
-            unsafe { code.launch(grid, &given, &Nothing, &Options { threads, interrupt: None }) };
+        let outcome = unsafe {
+            code.launch(grid, &given, &Nothing, &Options { threads, interrupt: None, flag: None })
+        };
         times.push(start.elapsed());
         assert_eq!(outcome, naiad_cpu::Outcome::Ended);
     }

@@ -64,7 +64,7 @@ fn main() {
 
     let code = Code::new(&optimized, &facts).unwrap_or_else(|e| panic!("{e:?}"));
     for threads in [1, 2] {
-        let options = Options { threads, interrupt: None };
+        let options = Options { threads, interrupt: None, flag: None };
         // SAFETY: the facts are those of the arguments, whose memory lives until the end.
         let launch = || unsafe { code.launch(grid, &args, &Alone, &options) };
         report(&format!("run, {threads} threads"), || assert_eq!(launch(), Outcome::Ended));

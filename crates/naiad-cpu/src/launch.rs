@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// A kernel as machine code, for arguments of which the facts hold.
 pub struct Code {
@@ -94,9 +94,10 @@ pub struct Context<'a> {
     args: &'a [Arg],
     host: &'a dyn Host,
     worker: usize,
-    stop: &'a AtomicU8,
-    interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
+
+/// The flag of a launch that nobody interrupts.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// How a launch runs.
 #[derive(Copy, Clone, Default)]
@@ -105,6 +106,8 @@ pub struct Options<'a> {
     pub threads: usize,
     /// Asked again and again whether to stop the launch.
     pub interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// Loops stop where this is set, which `interrupt` then says too.
+    pub flag: Option<&'a AtomicBool>,
 }
 
 impl Code {
@@ -153,7 +156,8 @@ impl Code {
         let stop = AtomicU8::new(0);
         let interrupt = options.interrupt;
         let fault = Mutex::new(None);
-        let run = Run { code: self, grid, args, host, stop: &stop, interrupt, fault };
+        let flag = options.flag.unwrap_or(&NEVER);
+        let run = Run { code: self, grid, args, host, stop: &stop, interrupt, flag, fault };
         // Between slices somebody looks whether the launch is to stop.
         let slice = self.work.map_or(64, |w| (SLICE / w.max(1)).clamp(16, SLICE));
         let job = |programs: Range<u64>, worker: usize| {
@@ -190,19 +194,16 @@ struct Run<'a> {
     host: &'a dyn Host,
     stop: &'a AtomicU8,
     interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+    flag: &'a AtomicBool,
     fault: Mutex<Option<Fault>>,
-}
-
-fn asked_to_stop(stop: &AtomicU8, interrupt: Option<&(dyn Fn() -> bool + Sync)>) -> bool {
-    if interrupt.is_some_and(|asks| asks()) {
-        stop.store(1, Ordering::Relaxed);
-    }
-    stop.load(Ordering::Relaxed) != 0
 }
 
 impl Run<'_> {
     fn asked_to_stop(&self) -> bool {
-        asked_to_stop(self.stop, self.interrupt)
+        if self.interrupt.is_some_and(|asks| asks()) {
+            self.stop.store(1, Ordering::Relaxed);
+        }
+        self.stop.load(Ordering::Relaxed) != 0
     }
 
     /// Runs some programs, in their order; whether the launch goes on.
@@ -211,14 +212,7 @@ impl Run<'_> {
     ///
     /// As for [`Code::launch`].
     unsafe fn programs(&self, programs: Range<u64>, worker: usize) -> bool {
-        let context = Context {
-            sites: &self.code.sites,
-            args: self.args,
-            host: self.host,
-            worker,
-            stop: self.stop,
-            interrupt: self.interrupt,
-        };
+        let context = Context { sites: &self.code.sites, args: self.args, host: self.host, worker };
         let slots = self.slots(&programs, &context);
         let mut report = clif::Report::default();
         let ended = with_frame(self.code.machine.frame_bytes(), |frame| {
@@ -280,6 +274,7 @@ impl Run<'_> {
             Param::Count => programs.end - programs.start,
             Param::Context => (&raw const *context).addr() as u64,
             Param::Stream => u64::from(self.streams()),
+            Param::Interrupt => self.flag.as_ptr().addr() as u64,
             Param::Stop => self.stop.as_ptr().addr() as u64,
         };
         self.code.params.iter().map(slot).collect()
@@ -315,10 +310,6 @@ impl Context<'_> {
         let buffers = unsafe { std::slice::from_raw_parts(table, buffers.len()) };
         // SAFETY: compiled code gives buffers of the sizes of the site's types.
         unsafe { self.host.run(*inst, program, self.worker, buffers) }
-    }
-
-    pub(crate) fn asked_to_stop(&self) -> bool {
-        asked_to_stop(self.stop, self.interrupt)
     }
 }
 

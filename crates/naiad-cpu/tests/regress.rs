@@ -13,7 +13,8 @@ use naiad_interp::Arg;
 /// Memory is counted up from 1.
 fn agree(text: &str, elements: &[usize], numbers: &[i64]) {
     let func = kernel(text);
-    let fresh = || -> Vec<Vec<i32>> { elements.iter().map(|&n| (1..=n as i32).collect()).collect() };
+    let fresh =
+        || -> Vec<Vec<i32>> { elements.iter().map(|&n| (1..=n as i32).collect()).collect() };
     let mut memory = fresh();
     let mut args: Vec<Arg> = memory.iter_mut().map(|m| tensor(m)).collect();
     args.extend(numbers.iter().map(|&n| int(n)));

@@ -255,6 +255,7 @@ fn main() {
                     naive,
                     threads,
                     interrupt: None,
+                    flag: None,
                     long: None,
                     print: None,
                     clock: None,

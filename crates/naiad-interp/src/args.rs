@@ -3,6 +3,7 @@
 use crate::debug::Printed;
 use naiad_ir::Scalar;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 /// One argument, for the IR parameter at its position.
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ pub struct LaunchOptions<'a> {
     pub threads: usize,
     /// Asked now and then whether the launch is to stop; once it is, this stays so.
     pub interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// A flag that is set where `interrupt` asks to stop, for executors that poll it in loops.
+    pub flag: Option<&'a AtomicBool>,
     /// Runs the rest of a launch that turns out to take long, which is known after some 100 us, on the
     /// thread that launches. A host lets go here of what it holds, and listens to its user: to do so
     /// for every launch would cost the short ones as much as they take.

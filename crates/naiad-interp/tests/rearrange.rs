@@ -410,7 +410,7 @@ fn scalars_out_of_tiles() {
 }}"
         ));
         let (mut x, mut out) = (vec![7i32, 9], vec![-1i32; 1024]);
-        ok(&func, [1, 1, 1], &[tensor("x", &mut x), tensor("out", &mut out)]);
+        ok(&func, [1, 1, 1], &[tensor(&mut x), tensor(&mut out)]);
         assert_eq!(out, vec![2 * first + second; 1024], "{source}");
     }
     // One lane of a range, and of a mask, as a scalar.
@@ -442,6 +442,6 @@ fn scalars_out_of_tiles() {
 }",
     );
     let mut out = vec![-1i32];
-    ok(&func, [1, 1, 1], &[tensor("out", &mut out)]);
+    ok(&func, [1, 1, 1], &[tensor(&mut out)]);
     assert_eq!(out, [5]);
 }

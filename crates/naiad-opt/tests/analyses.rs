@@ -7,7 +7,7 @@ mod common;
 mod generator;
 
 use common::*;
-use generator::{INPUT, Random, generate};
+use generator::{INPUT, Kind, Random, generate};
 use naiad_diag::Loc;
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding};
@@ -176,7 +176,7 @@ fn claims_hold_in_random_kernels() {
         option_env!("NAIAD_RANDOM_ROUNDS").and_then(|n| n.parse().ok()).unwrap_or(300);
     let (mut ranged, mut runs, mut ran) = (0, 0, 0);
     for seed in 0..rounds {
-        let (text, _, bytes) = generate(seed);
+        let (text, _, bytes) = generate(seed, Kind::All);
         let before = kernel(&text);
         let mut func = Function::clone(&before);
         // As it is written, and in the form that the analyses are made for.

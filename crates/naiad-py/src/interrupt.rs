@@ -5,7 +5,7 @@
 //! raises a flag that the executor polls, then calls Python's. That takes a few system calls and no
 //! second thread. Where a script took SIGINT away from Python, nothing is changed.
 
-pub use imp::{Listening, raised};
+pub use imp::{Listening, flag, raised};
 
 #[cfg(unix)]
 mod imp {
@@ -46,6 +46,11 @@ mod imp {
     /// Whether Ctrl-C was pressed. Only those who listen are concerned.
     pub fn raised() -> bool {
         RAISED.load(Ordering::Relaxed)
+    }
+
+    /// The flag itself, where Ctrl-C is for the launches of this thread. It is down while nobody listens.
+    pub fn flag() -> Option<&'static AtomicBool> {
+        is_main_thread().then_some(&RAISED)
     }
 
     /// A span of time in which Ctrl-C raises the flag.
@@ -93,6 +98,7 @@ mod imp {
                     let previous = (*PREVIOUS.0.get()).as_ptr();
                     libc::sigaction(libc::SIGINT, previous, std::ptr::null_mut());
                 }
+                RAISED.store(false, Ordering::Relaxed);
             }
         }
     }
@@ -128,5 +134,9 @@ mod imp {
 
     pub fn raised() -> bool {
         false
+    }
+
+    pub fn flag() -> Option<&'static std::sync::atomic::AtomicBool> {
+        None
     }
 }

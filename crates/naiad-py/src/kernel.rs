@@ -6,7 +6,7 @@ use crate::convert::{
 use crate::describe::{describe, hex, options};
 use crate::errors::{exception, human, refused};
 use crate::host::{PyHost, default_object};
-use crate::interrupt::{Listening, raised};
+use crate::interrupt::{Listening, flag, raised};
 use crate::screen::Screen;
 use crate::tensor::{Trouble, plain_tensor, tensor};
 use naiad::{
@@ -471,6 +471,7 @@ fn run(
         interrupt: Some(&|| {
             stop.load(Ordering::Relaxed) || listens.load(Ordering::Relaxed) && raised()
         }),
+        flag: flag(),
         long: Some(&|rest| {
             let listening = Listening::begin();
             listens.store(listening.is_some(), Ordering::Relaxed);
@@ -481,6 +482,10 @@ fn run(
             }
             let rest = Detached(rest);
             py.detach(move || rest.run());
+            if listening.is_some() && raised() {
+                // Told on, since nobody listens any more.
+                stop.store(true, Ordering::Relaxed);
+            }
         }),
         print: Some(&|printed| screen.print(printed)),
         clock: Some(&naiad::nanoseconds),

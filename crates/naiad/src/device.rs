@@ -46,6 +46,7 @@ impl Device {
             naive: false,
             threads: self.threads,
             interrupt: None,
+            flag: None,
             long: None,
             print: Some(&|printed| self.printer.print(printed)),
             clock: Some(&nanoseconds),

@@ -203,7 +203,11 @@ unsafe fn run_machine(
     let (print, clock) = (options.print, options.clock);
     let oracle = || Oracle::new(reference(), grid, args, print, clock);
     let host = Effects { make: &oracle, oracle: OnceLock::new(), fault: Mutex::new(None) };
-    let how = naiad_cpu::Options { threads: options.threads, interrupt: options.interrupt };
+    let how = naiad_cpu::Options {
+        threads: options.threads,
+        interrupt: options.interrupt,
+        flag: options.flag,
+    };
     let mut outcome = Outcome::Stopped;
     let mut launch = || {
         // SAFETY: as promised to this function.

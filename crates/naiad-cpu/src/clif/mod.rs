@@ -6,6 +6,7 @@
 //!                        lanes.rs   vectors as registers of 128 bits, masks, shuffles
 //!                        arith.rs   functions of numbers        cast.rs     conversions
 //!                        memory.rs  accesses                    frame.rs    scratch
+//!                        aside.rs   calls that keep all registers
 //! ```
 //!
 //! A vector of any number of lanes is written as parts of at most 128 bits, the widest that Cranelift
@@ -17,6 +18,7 @@
 //! multiply-add or rounding instructions, a few functions of this crate.
 
 mod arith;
+mod aside;
 mod cast;
 mod code;
 mod frame;

@@ -4,9 +4,12 @@ use super::frame::Frame;
 use super::lanes::{Emit, Lanes, Pool, lane_type, lanes_in_part, part_type};
 use super::memory::{ACCESS, Place};
 use super::target::Target;
-use super::{Error, Report, RuntimeTable, fault};
+use super::{Error, Report, RuntimeTable, aside, fault};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, AbiParam, AtomicRmwOp, InstBuilder, Signature, types};
+use cranelift_codegen::ir::{
+    self, AbiParam, AtomicRmwOp, InstBuilder, Signature, StackSlot, StackSlotData, StackSlotKind,
+    types,
+};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use naiad_ir::scalar::Predicate;
 use naiad_ir::thread::{RuntimeFn, Thread, ThreadElem, ThreadOp, ThreadType, Vector};
@@ -59,6 +62,7 @@ pub fn write(
         layout: Frame::new(func),
         frame,
         report,
+        result: None,
         failures: Vec::new(),
     };
     for (i, &param) in func.params().iter().enumerate() {
@@ -85,6 +89,8 @@ struct Writer<'f, 'b> {
     layout: Frame,
     frame: ir::Value,
     report: ir::Value,
+    /// Where calls aside put their results.
+    result: Option<StackSlot>,
     /// Guards, whose failing is written behind everything else.
     failures: Vec<(ir::Block, u32, Vec<ir::Value>)>,
 }
@@ -454,6 +460,10 @@ impl Writer<'_, '_> {
     }
 
     fn call(&mut self, f: RuntimeFn, args: &[ir::Value]) -> SmallVec<[ir::Value; 1]> {
+        // Called rarely, or never, in the middle of loops over vectors.
+        if aside::AVAILABLE && matches!(f, RuntimeFn::MayAccess | RuntimeFn::Host) {
+            return SmallVec::from_iter([self.call_aside(f, args)]);
+        }
         let e = &mut self.emit;
         let (params, results) = f.signature();
         let mut signature = Signature::new(e.target.isa.default_call_conv());
@@ -463,6 +473,23 @@ impl Writer<'_, '_> {
         let address = e.iconst(types::I64, self.table.address(f) as i64);
         let call = e.b.ins().call_indirect(signature, address, args);
         e.b.inst_results(call).into()
+    }
+
+    /// A call of a function of four arguments that gives a boolean, by which no register is lost.
+    fn call_aside(&mut self, f: RuntimeFn, args: &[ir::Value]) -> ir::Value {
+        let e = &mut self.emit;
+        let mut signature = Signature::new(aside::CONVENTION);
+        signature.params.extend([AbiParam::new(types::I64); 6]);
+        let signature = e.b.import_signature(signature);
+        let slot = *self.result.get_or_insert_with(|| {
+            e.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3))
+        });
+        let result = e.b.ins().stack_addr(types::I64, slot, 0);
+        let function = e.iconst(types::I64, self.table.address(f) as i64);
+        let between = e.iconst(types::I64, aside::address() as i64);
+        let args = [args, &[result, function]].concat();
+        e.b.ins().call_indirect(signature, between, &args);
+        e.b.ins().load(types::I8, ACCESS, result, 0)
     }
 
     fn guard(&mut self, cond: Value, site: u32, values: &[Value]) -> Written {

@@ -77,8 +77,10 @@ pub enum Param {
     Count,
     /// For calls of the runtime.
     Context,
-    /// The address of a byte that asks to stop.
+    /// The address of a byte that asks to stop: another program has failed.
     Stop,
+    /// The same: somebody outside asks.
+    Interrupt,
     /// Not 0 if the launch writes more than the cache holds.
     Stream,
 }
@@ -258,6 +260,7 @@ impl Param {
             Param::Count => "count".into(),
             Param::Context => "context".into(),
             Param::Stop => "stop".into(),
+            Param::Interrupt => "interrupt".into(),
             Param::Stream => "stream".into(),
         }
     }

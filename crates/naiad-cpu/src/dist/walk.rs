@@ -5,7 +5,7 @@ use super::lanes::{Map, Nest};
 use super::plan::{self, Class};
 use super::{Dist, Param, Place, Result};
 use naiad_ir::scalar::Predicate;
-use naiad_ir::thread::{RuntimeFn, ThreadOp};
+use naiad_ir::thread::ThreadOp;
 use naiad_ir::tile::{Constant, TileOp};
 use naiad_ir::{Block, Inst, OpInfo, Scalar, Shape, Value};
 use rustc_hash::FxHashMap;
@@ -54,17 +54,25 @@ impl Dist<'_> {
 
     /// Ends the run if the launch is to stop, in a loop that may be long.
     pub(super) fn poll(&mut self) {
-        let context = self.param(Param::Context);
-        let cond = self.b.call(RuntimeFn::Poll, vec![context])[0];
-        let values = vec![self.number];
-        let site = self.site(super::SiteInfo::Stopped);
-        self.b.run(ThreadOp::Guard { cond, site, values });
+        self.go_on_unless(&[Param::Stop, Param::Interrupt]);
     }
 
     /// Ends the run if another program's has ended with a fault.
     fn stop_if_asked(&mut self) {
-        let flag = self.param(Param::Stop);
-        let asked = self.b.load(flag, 0, naiad_ir::thread::Vector::scalar(Scalar::U8));
+        self.go_on_unless(&[Param::Stop]);
+    }
+
+    fn go_on_unless(&mut self, flags: &[Param]) {
+        let mut asked = None;
+        for &flag in flags {
+            let flag = self.param(flag);
+            let set = self.b.load(flag, 0, naiad_ir::thread::Vector::scalar(Scalar::U8));
+            asked = Some(match asked {
+                Some(asked) => self.b.binary(naiad_ir::scalar::BinaryFn::Or, asked, set),
+                None => set,
+            });
+        }
+        let Some(asked) = asked else { return };
         let zero = self.b.constant(Constant::int(Scalar::U8, 0), 1);
         let cond = self.b.compare(Predicate::Eq, asked, zero);
         let site = self.site(super::SiteInfo::Stopped);

@@ -27,7 +27,6 @@ fn address(f: RuntimeFn) -> usize {
         RuntimeFn::Histogram => naiad_kernels::rows::histogram as *const () as usize,
         RuntimeFn::MayAccess => may_access as *const () as usize,
         RuntimeFn::Host => host as *const () as usize,
-        RuntimeFn::Poll => poll as *const () as usize,
         RuntimeFn::AtomicRmw => atomic_rmw as *const () as usize,
         RuntimeFn::AtomicCas => atomic_cas as *const () as usize,
     }
@@ -60,15 +59,6 @@ unsafe extern "C" fn host(
     let context = unsafe { &*context };
     // SAFETY: the caller's promise.
     u8::from(unsafe { context.host(site as u32, program as u64, operands) })
-}
-
-/// # Safety
-///
-/// The context is that of the launch.
-unsafe extern "C" fn poll(context: *const Context<'_>) -> u8 {
-    // SAFETY: the caller's promise.
-    let context = unsafe { &*context };
-    u8::from(!context.asked_to_stop())
 }
 
 /// # Safety

@@ -29,7 +29,11 @@ fn argument(arg: &Arg) -> naiad_cpu::Arg {
 
 impl Machine {
     /// What is not compiled yet comes back as an error.
-    pub fn new(func: &Arc<Function<Tile>>, args: &[Arg], optimize: bool) -> Result<Machine, String> {
+    pub fn new(
+        func: &Arc<Function<Tile>>,
+        args: &[Arg],
+        optimize: bool,
+    ) -> Result<Machine, String> {
         let mut func = func.clone();
         if optimize {
             naiad_opt::optimize(Arc::make_mut(&mut func));
@@ -48,7 +52,7 @@ impl Machine {
         let oracle = Oracle::new(&reference, grid, args, None, None)?;
         let arguments: Vec<_> = args.iter().map(argument).collect();
         let host = Host { oracle: &oracle, fault: Mutex::new(None) };
-        let options = naiad_cpu::Options { threads, interrupt: None };
+        let options = naiad_cpu::Options { threads, interrupt: None, flag: None };
         // SAFETY: the facts are those of the arguments, whose memory the tests own.
         match unsafe { self.code.launch(grid, &arguments, &host, &options) } {
             Outcome::Ended => Ok(()),

@@ -63,6 +63,7 @@ pub const PLAIN: LaunchOptions<'static> = LaunchOptions {
     naive: false,
     threads: 1,
     interrupt: None,
+    flag: None,
     long: None,
     print: None,
     clock: None,

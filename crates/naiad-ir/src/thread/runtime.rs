@@ -28,8 +28,6 @@ attr_enum! {
         /// inline assembly, facts of the machine); `operands` are addresses of buffers, one for each
         /// operand and then for each result. Whether to go on.
         Host = "host",
-        /// `(context)`: whether to go on, asked in every round of a loop.
-        Poll = "poll",
         /// `(address, type, op, value)`: an atomic update of a type that has no instruction for it; the
         /// op is its position in [`AtomicOp::ALL`](crate::tile::AtomicOp::ALL). Gives the old bits.
         AtomicRmw = "atomic_rmw",
@@ -53,7 +51,6 @@ impl RuntimeFn {
             RuntimeFn::Histogram => (&[A, A, A, I, I, I], &[]),
             RuntimeFn::MayAccess => (&[A, I, A, I], &[B]),
             RuntimeFn::Host => (&[A, I, I, A], &[B]),
-            RuntimeFn::Poll => (&[A], &[B]),
             RuntimeFn::AtomicRmw => (&[A, I, I, I], &[I]),
             RuntimeFn::AtomicCas => (&[A, I, I, I], &[I]),
         }

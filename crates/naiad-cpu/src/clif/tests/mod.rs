@@ -210,7 +210,7 @@ pub fn runtime(f: RuntimeFn, args: &[u64]) -> Vec<u64> {
     let mix = args.iter().fold(f as u64, |sum, &x| sum.wrapping_mul(31).wrapping_add(x));
     match f {
         RuntimeFn::AtomicRmw | RuntimeFn::AtomicCas => vec![mix],
-        RuntimeFn::MayAccess | RuntimeFn::Host | RuntimeFn::Poll => vec![mix & 1],
+        RuntimeFn::MayAccess | RuntimeFn::Host => vec![mix & 1],
         RuntimeFn::Copy2d
         | RuntimeFn::Dot
         | RuntimeFn::Sort
@@ -223,14 +223,10 @@ pub fn table() -> RuntimeTable {
     extern "C" fn four<const F: usize>(a: u64, b: u64, c: u64, d: u64) -> u64 {
         runtime(RuntimeFn::ALL[F], &[a, b, c, d])[0]
     }
-    extern "C" fn poll(context: u64) -> u64 {
-        runtime(RuntimeFn::Poll, &[context])[0]
-    }
     extern "C" fn nothing() {}
     let address = |f: RuntimeFn| match f {
         RuntimeFn::MayAccess => four::<{ RuntimeFn::MayAccess as usize }> as *const () as usize,
         RuntimeFn::Host => four::<{ RuntimeFn::Host as usize }> as *const () as usize,
-        RuntimeFn::Poll => poll as *const () as usize,
         RuntimeFn::AtomicRmw => atomic_rmw as *const () as usize,
         RuntimeFn::AtomicCas => four::<{ RuntimeFn::AtomicCas as usize }> as *const () as usize,
         RuntimeFn::Copy2d
