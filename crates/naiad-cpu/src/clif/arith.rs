@@ -4,7 +4,8 @@
 //! otherwise (division, shifts past the width) are completed; what a vector has no instruction for is
 //! made of wider lanes, of floats that hold the integers exactly, or of scalars.
 
-use super::lanes::{Emit, Lanes, int_type, lanes_in_part, vector_type};
+use super::emit::Emit;
+use super::lanes::{Lanes, int_type, lanes_in_part, vector_type};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use naiad_ir::Scalar;

@@ -14,7 +14,8 @@
 //! fewer bits then sees that the number is no tie, and gives what one rounding would have given
 //! (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 
-use super::lanes::{Emit, Lanes, Parts, int_type, lane_type, part_type};
+use super::emit::Emit;
+use super::lanes::{Lanes, Parts, int_type, lane_type, part_type};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use naiad_ir::Scalar;

@@ -5,7 +5,8 @@
 //! wanted is read from a place that is always 0, or written to one that nobody reads. Of many lanes
 //! only those that are wanted are copied, in a loop, so that the code stays short.
 
-use super::lanes::{Emit, Lanes, int_type, lane_type, lanes_in_part, part_type, vector_type};
+use super::emit::Emit;
+use super::lanes::{Lanes, int_type, lane_type, lanes_in_part, part_type, vector_type};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Type, types,
@@ -40,7 +41,7 @@ impl Emit<'_> {
         }
     }
 
-    fn address(&mut self, p: Place, plus: i64) -> ir::Value {
+    pub fn address(&mut self, p: Place, plus: i64) -> ir::Value {
         match p.disp.wrapping_add(plus) {
             0 => p.addr,
             disp => self.b.ins().iadd_imm_s(p.addr, disp),
@@ -56,11 +57,11 @@ impl Emit<'_> {
                 let address = self.address(p, 0);
                 let bit = (self.one(mask), 0);
                 let lanes = [self.load_lane(lane, address, Some(bit))];
-                self.from_lanes(lane, &lanes)
+                self.vector_of(lane, &lanes)
             }
             Some(mask) => self.load_some(lane, count, p, mask),
         };
-        self.from_memory(elem, raw)
+        self.loaded(elem, raw)
     }
 
     /// A lane at each address.
@@ -73,12 +74,12 @@ impl Emit<'_> {
                 self.load_lane(lane, address, bits.map(|b| (b, i)))
             })
             .collect();
-        let raw = self.from_lanes(lane, &lanes);
-        self.from_memory(elem, raw)
+        let raw = self.vector_of(lane, &lanes);
+        self.loaded(elem, raw)
     }
 
     pub fn store(&mut self, elem: ThreadElem, value: &Lanes, p: Place, mask: Option<&Lanes>) {
-        let raw = self.to_memory(elem, value);
+        let raw = self.storable(elem, value);
         match mask {
             None => self.store_all(&raw, p),
             Some(mask) if raw.is_scalar() => {
@@ -92,7 +93,7 @@ impl Emit<'_> {
 
     /// A lane to each address, in their order.
     pub fn scatter(&mut self, elem: ThreadElem, value: &Lanes, addr: &Lanes, mask: Option<&Lanes>) {
-        let raw = self.to_memory(elem, value);
+        let raw = self.storable(elem, value);
         let bits = mask.map(|m| self.mask_bits(m));
         for i in 0..addr.count {
             let lane = self.extract(&raw, i);
@@ -102,7 +103,7 @@ impl Emit<'_> {
     }
 
     /// Booleans in memory are bytes, true if not 0.
-    pub fn from_memory(&mut self, elem: ThreadElem, raw: Lanes) -> Lanes {
+    pub fn loaded(&mut self, elem: ThreadElem, raw: Lanes) -> Lanes {
         if elem != ThreadElem::Scalar(Scalar::I1) {
             return raw;
         }
@@ -110,7 +111,7 @@ impl Emit<'_> {
         self.icmp(IntCC::NotEqual, &raw, &zero)
     }
 
-    pub fn to_memory(&mut self, elem: ThreadElem, value: &Lanes) -> Lanes {
+    pub fn storable(&mut self, elem: ThreadElem, value: &Lanes) -> Lanes {
         if elem != ThreadElem::Scalar(Scalar::I1) || value.is_scalar() {
             return value.clone();
         }
@@ -174,11 +175,7 @@ impl Emit<'_> {
         let address = match wanted {
             None => address,
             Some(bit) => {
-                let slot = match self.nowhere {
-                    Some(slot) => slot,
-                    None => *self.nowhere.insert(self.b.create_sized_stack_slot(slot(8))),
-                };
-                let nowhere = self.b.ins().stack_addr(types::I64, slot, 0);
+                let nowhere = self.on_stack(8);
                 self.if_set(bit, address, nowhere)
             }
         };
@@ -209,7 +206,7 @@ impl Emit<'_> {
                     self.load_lane(lane, address, Some((bits, i)))
                 })
                 .collect();
-            self.from_lanes(lane, &lanes)
+            self.vector_of(lane, &lanes)
         } else {
             let buffer = self.buffer(lane, count);
             let zeros = Lanes::constant(lane, count, 0);
@@ -251,10 +248,24 @@ impl Emit<'_> {
         self.b.seal_block(join);
     }
 
-    /// Room for a vector, on the stack.
+    /// Room for a vector.
     fn buffer(&mut self, lane: Type, count: u32) -> Place {
-        let slot = self.b.create_sized_stack_slot(slot(count * lane.bytes()));
-        Place { addr: self.b.ins().stack_addr(types::I64, slot, 0), disp: 0 }
+        Place { addr: self.on_stack(count * lane.bytes()), disp: 0 }
+    }
+
+    /// Memory on the stack, aligned for any vector. It is the same each time, so that a function of
+    /// many accesses still has a small frame: nothing stays there past one access.
+    pub fn on_stack(&mut self, bytes: u32) -> ir::Value {
+        let slot = match self.stack {
+            Some(slot) => slot,
+            None => {
+                let data = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4);
+                *self.stack.insert(self.b.create_sized_stack_slot(data))
+            }
+        };
+        let size = &mut self.b.func.sized_stack_slots[slot].size;
+        *size = bytes.max(*size);
+        self.b.ins().stack_addr(types::I64, slot, 0)
     }
 
     fn copy_lane(&mut self, lane: Type, from: Place, to: Place, at: ir::Value) {
@@ -304,11 +315,6 @@ impl Emit<'_> {
 
 /// A number and which of its bits is meant.
 type Bit = (ir::Value, u32);
-
-/// Memory on the stack, aligned for any vector.
-fn slot(bytes: u32) -> StackSlotData {
-    StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4)
-}
 
 /// What holds a vector of less than 128 bits in memory.
 fn narrow_type(bytes: i64) -> Option<Type> {

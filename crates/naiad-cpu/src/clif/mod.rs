@@ -1,18 +1,22 @@
 //! Thread IR to machine code of this CPU, by way of Cranelift.
 //!
 //! ```text
-//!   Function<Thread> --expand--> native rows --writer--> CLIF --Cranelift--> bytes --code--> Machine
-//!                                                |
-//!                        lanes.rs   vectors as registers of 128 bits, masks, shuffles
-//!                        arith.rs   functions of numbers        cast.rs     conversions
-//!                        memory.rs  accesses                    frame.rs    scratch
-//!                        aside.rs   calls that keep all registers
+//!   Function<Thread> --expand, cse, licm, dce--> writer --CLIF--> Cranelift --bytes--> code: Machine
+//!
+//!   writer.rs    the walk over the ops         lanes.rs    values as registers of 128 bits
+//!   control.rs   loops, branches, guards       emit.rs     instructions on such values, shuffles
+//!   memory.rs    accesses                      masks.rs    masks, choices
+//!   frame.rs     places of scratch buffers     arith.rs    functions of numbers
+//!   code.rs      memory for code               cast.rs     conversions
+//!   aside.rs     calls that keep all registers
 //! ```
 //!
 //! A vector of any number of lanes is written as parts of at most 128 bits, the widest that Cranelift
 //! takes; what a machine lacks is made of what it has, one lane at a time if nothing else is left.
 //! Narrow vectors lie in the low lanes of one register, and what the other lanes hold is anything.
-//! Results have the bits that [`naiad_ir::scalar`] defines, NaN payloads apart.
+//! Results have the bits that [`naiad_ir::scalar`] defines, NaN payloads apart. Ops are emitted in
+//! their order, all parts of one before the next: parts are independent, and a processor has other
+//! work while it waits for one. Whoever makes Thread IR thereby chooses how much is alive at a time.
 //!
 //! The code calls nothing but the functions of its [`RuntimeTable`] and, on machines without fused
 //! multiply-add or rounding instructions, a few functions of this crate.
@@ -21,8 +25,11 @@ mod arith;
 mod aside;
 mod cast;
 mod code;
+mod control;
+mod emit;
 mod frame;
 mod lanes;
+mod masks;
 mod memory;
 mod target;
 #[cfg(test)]

@@ -1,15 +1,12 @@
 //! The walk over the ops, and control flow.
 
+use super::emit::{Emit, Pool};
 use super::frame::Frame;
-use super::lanes::{Emit, Lanes, Pool, lane_type, lanes_in_part, part_type};
+use super::lanes::{Lanes, int_type, lane_type, lanes_in_part, part_type};
 use super::memory::{ACCESS, Place};
 use super::target::Target;
-use super::{Error, Report, RuntimeTable, aside, fault};
-use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    self, AbiParam, AtomicRmwOp, InstBuilder, Signature, StackSlot, StackSlotData, StackSlotKind,
-    types,
-};
+use super::{Error, RuntimeTable, aside, fault};
+use cranelift_codegen::ir::{self, AbiParam, AtomicRmwOp, InstBuilder, Signature, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use naiad_ir::scalar::Predicate;
 use naiad_ir::thread::{RuntimeFn, Thread, ThreadElem, ThreadOp, ThreadType, Vector};
@@ -17,7 +14,6 @@ use naiad_ir::tile::AtomicOp;
 use naiad_ir::{Block, Def, Function, Inst, OpInfo, Scalar, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use std::mem::offset_of;
 
 /// What a function needs besides its code.
 pub struct Needs {
@@ -53,7 +49,7 @@ pub fn write(
             target,
             pool: Pool::default(),
             pool_address,
-            nowhere: None,
+            stack: None,
             masks: FxHashMap::default(),
         },
         values: vec![None; func.num_values()],
@@ -62,7 +58,6 @@ pub fn write(
         layout: Frame::new(func),
         frame,
         report,
-        result: None,
         failures: Vec::new(),
     };
     for (i, &param) in func.params().iter().enumerate() {
@@ -75,24 +70,22 @@ pub fn write(
     Ok(Needs { frame_bytes: layout.bytes, constants: emit.pool.constants })
 }
 
-type Written = Result<(), String>;
+pub type Written = Result<(), String>;
 
-struct Writer<'f, 'b> {
-    func: &'f Function<Thread>,
+pub struct Writer<'f, 'b> {
+    pub func: &'f Function<Thread>,
     table: &'f RuntimeTable,
-    emit: Emit<'b>,
-    values: Vec<Option<Lanes>>,
+    pub emit: Emit<'b>,
+    pub values: Vec<Option<Lanes>>,
     /// Arrays of registers: the value, what a register holds, and the variables of each.
     regs: Vec<(Value, Vector, Vec<Variable>)>,
     /// Comparisons that need not be made.
     implied: FxHashSet<Inst>,
     layout: Frame,
     frame: ir::Value,
-    report: ir::Value,
-    /// Where calls aside put their results.
-    result: Option<StackSlot>,
+    pub report: ir::Value,
     /// Guards, whose failing is written behind everything else.
-    failures: Vec<(ir::Block, u32, Vec<ir::Value>)>,
+    pub failures: Vec<(ir::Block, u32, Vec<ir::Value>)>,
 }
 
 impl Writer<'_, '_> {
@@ -107,24 +100,24 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn vector(&self, v: Value) -> Result<Vector, String> {
+    pub fn vector(&self, v: Value) -> Result<Vector, String> {
         match self.func.ty(v) {
             ThreadType::Vector(v) => Ok(v),
             ThreadType::Regs { .. } => Err(format!("{v} is an array of registers")),
         }
     }
 
-    fn get(&self, v: Value) -> Result<Lanes, String> {
+    pub fn get(&self, v: Value) -> Result<Lanes, String> {
         self.values[v.index()].clone().ok_or_else(|| format!("{v} is used before it is made"))
     }
 
     /// The one value of a scalar.
-    fn one(&mut self, v: Value) -> Result<ir::Value, String> {
+    pub fn one(&mut self, v: Value) -> Result<ir::Value, String> {
         let x = self.get(v)?;
         Ok(self.emit.one(&x))
     }
 
-    fn all(&self, values: &[Value]) -> Result<Vec<Lanes>, String> {
+    pub fn all(&self, values: &[Value]) -> Result<Vec<Lanes>, String> {
         values.iter().map(|&v| self.get(v)).collect()
     }
 
@@ -138,7 +131,7 @@ impl Writer<'_, '_> {
     }
 
     /// Writes the ops of a block; those that end it are for the caller, but for `return`.
-    fn block(&mut self, block: Block) -> Written {
+    pub fn block(&mut self, block: Block) -> Written {
         for &inst in self.func.insts(block) {
             self.inst(inst)?;
         }
@@ -225,21 +218,17 @@ impl Writer<'_, '_> {
                 let (x, y) = (self.get(*addr)?, self.get(*offset)?);
                 self.emit.by_part(types::I64, [&x, &y], |e, [x, y]| e.b.ins().iadd(x, y))
             }
-            ThreadOp::Load { addr, disp, elem, lanes, mask, hints } => {
+            // Cranelift, as it is asked here, leaves every access as it is, volatile or not.
+            ThreadOp::Load { addr, disp, elem, lanes, mask, hints: _ } => {
                 let p = Place { addr: self.one(*addr)?, disp: *disp };
                 let mask = self.mask(mask)?;
-                self.fence(hints.volatile);
-                let value = self.emit.load(*elem, lanes.0, p, mask.as_ref());
-                self.fence(hints.volatile);
-                value
+                self.emit.load(*elem, lanes.0, p, mask.as_ref())
             }
-            ThreadOp::Store { addr, value, disp, mask, hints } => {
+            ThreadOp::Store { addr, value, disp, mask, hints: _ } => {
                 let p = Place { addr: self.one(*addr)?, disp: *disp };
                 let (elem, mask) = (self.vector(*value)?.elem, self.mask(mask)?);
                 let value = self.get(*value)?;
-                self.fence(hints.volatile);
                 self.emit.store(elem, &value, p, mask.as_ref());
-                self.fence(hints.volatile);
                 return Ok(Made::new());
             }
             ThreadOp::Gather { addr, elem, mask } => {
@@ -263,7 +252,7 @@ impl Writer<'_, '_> {
                 let (addr, lane) = (self.one(*addr)?, lane_type(*elem));
                 let image = self.emit.b.ins().atomic_load(int_of(lane), ACCESS, addr);
                 let raw = Lanes::scalar(lane, self.emit.bitcast(lane, image));
-                self.emit.from_memory(*elem, raw)
+                self.emit.loaded(*elem, raw)
             }
             ThreadOp::AtomicStore { addr, value, sem: _ } => {
                 let (addr, image) = (self.one(*addr)?, self.image(*value)?);
@@ -282,8 +271,8 @@ impl Writer<'_, '_> {
                 return Ok(Made::new());
             }
             ThreadOp::Scratch { .. } => {
-                let offset = self.layout.offset(inst) as i64;
-                Lanes::scalar(types::I64, e.b.ins().iadd_imm_s(self.frame, offset))
+                let p = Place { addr: self.frame, disp: self.layout.offset(inst) as i64 };
+                Lanes::scalar(types::I64, e.address(p, 0))
             }
             ThreadOp::RuntimeCall { f, args } => return self.runtime_call(*f, args),
             ThreadOp::Guard { cond, site, values } => {
@@ -331,10 +320,10 @@ impl Writer<'_, '_> {
             let lanes: Vec<ir::Value> =
                 order.iter().map(|&i| self.emit.one(if i == 0 { &x } else { &y })).collect();
             if !is_bool {
-                return Ok(self.emit.from_lanes(x.lane, &lanes));
+                return Ok(self.emit.vector_of(x.lane, &lanes));
             }
-            let bytes = self.emit.from_lanes(types::I8, &lanes);
-            return Ok(self.emit.from_memory(Scalar::I1.into(), bytes));
+            let bytes = self.emit.vector_of(types::I8, &lanes);
+            return Ok(self.emit.loaded(Scalar::I1.into(), bytes));
         }
         let mut parts = self.emit.parts(&x);
         parts.extend(self.emit.parts(&y));
@@ -356,13 +345,6 @@ impl Writer<'_, '_> {
             return Ok(self.emit.select(&mask, &x, &y));
         }
         Ok(self.emit.select(&mask, &x, &y))
-    }
-
-    /// What the optimizer must not move accesses across, and no instruction.
-    fn fence(&mut self, volatile: bool) {
-        if volatile {
-            self.emit.b.ins().sequence_point();
-        }
     }
 
     /// A scalar's bits as an integer.
@@ -481,253 +463,12 @@ impl Writer<'_, '_> {
         let mut signature = Signature::new(aside::CONVENTION);
         signature.params.extend([AbiParam::new(types::I64); 6]);
         let signature = e.b.import_signature(signature);
-        let slot = *self.result.get_or_insert_with(|| {
-            e.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3))
-        });
-        let result = e.b.ins().stack_addr(types::I64, slot, 0);
+        let result = e.on_stack(8);
         let function = e.iconst(types::I64, self.table.address(f) as i64);
         let between = e.iconst(types::I64, aside::address() as i64);
         let args = [args, &[result, function]].concat();
         e.b.ins().call_indirect(signature, between, &args);
         e.b.ins().load(types::I8, ACCESS, result, 0)
-    }
-
-    fn guard(&mut self, cond: Value, site: u32, values: &[Value]) -> Written {
-        let cond = self.one(cond)?;
-        let values = values.iter().map(|&v| self.one(v)).collect::<Result<Vec<_>, _>>()?;
-        let b = &mut self.emit.b;
-        let (on, failed) = (b.create_block(), b.create_block());
-        b.set_cold_block(failed);
-        b.ins().brif(cond, on, &[], failed, &[]);
-        b.seal_block(failed);
-        b.seal_block(on);
-        self.emit.enter(on);
-        self.failures.push((failed, site, values));
-        Ok(())
-    }
-
-    fn failures(&mut self) {
-        for (block, site, values) in std::mem::take(&mut self.failures) {
-            let e = &mut self.emit;
-            e.enter(block);
-            let site = e.iconst(types::I32, i64::from(site));
-            e.b.ins().store(ACCESS, site, self.report, offset_of!(Report, site) as i32);
-            let count = values.len().min(MAX_VALUES);
-            let count = e.iconst(types::I32, count as i64);
-            e.b.ins().store(ACCESS, count, self.report, offset_of!(Report, count) as i32);
-            for (i, v) in values.into_iter().take(MAX_VALUES).enumerate() {
-                let at = offset_of!(Report, values) + 8 * i;
-                e.b.ins().store(ACCESS, v, self.report, at as i32);
-            }
-            let failed = e.iconst(types::I8, 0);
-            e.b.ins().return_(&[failed]);
-        }
-    }
-
-    /// The op that ends a block, as its values.
-    fn yields(&self, block: Block) -> Result<Vec<Lanes>, String> {
-        match self.func.terminator(block) {
-            Some(ThreadOp::Yield { values }) => self.all(values),
-            _ => Err(format!("{block} does not yield")),
-        }
-    }
-
-    /// Parameters of a Cranelift block that take values like these.
-    fn block_params(&mut self, block: ir::Block, like: &[Lanes]) -> Made {
-        like.iter()
-            .map(|x| {
-                let ty = part_type(x.lane, x.count);
-                let parts =
-                    (0..x.num_parts()).map(|_| self.emit.b.append_block_param(block, ty)).collect();
-                Lanes::vector(x.lane, x.count, parts)
-            })
-            .collect()
-    }
-
-    /// Arguments for parameters that were made by [`Writer::block_params`]: masks take their width.
-    fn block_args(&mut self, params: &[Lanes], values: &[Lanes]) -> Args {
-        let mut args = Args::new();
-        for (param, value) in params.iter().zip(values) {
-            let value = if param.lane == value.lane {
-                value.clone()
-            } else {
-                self.emit.mask_of(value, param.lane.bits())
-            };
-            args.extend(self.emit.parts(&value).into_iter().map(ir::BlockArg::from));
-        }
-        args
-    }
-
-    fn bind(&mut self, params: &[Value], values: &[Lanes]) {
-        for (&p, v) in params.iter().zip(values) {
-            self.values[p.index()] = Some(v.clone());
-        }
-    }
-
-    /// ```text
-    ///   jump test(lower, inits)
-    ///   test(iv, carried):  brif iv < upper, inside, exit
-    ///   inside:             ...; jump test(iv + step, next)
-    /// ```
-    ///
-    /// The test is in front, so that what is carried is passed on in one place: Cranelift takes loads
-    /// into instructions only where nothing above them is used twice. A test behind would cost the
-    /// same two jumps a round, since what it passes on has to be moved on the way.
-    ///
-    /// A loop that counts down is turned round: all bits flipped, it counts up. What is narrower than 64
-    /// bits is counted in 64, where bound plus step fits. In 64 bits the induction variable may wrap
-    /// before it reaches the bound, so that the rounds are counted instead.
-    fn for_loop(
-        &mut self,
-        bounds: [Value; 3],
-        inits: &[Value],
-        body: Block,
-    ) -> Result<Made, String> {
-        let bounds = [self.get(bounds[0])?, self.get(bounds[1])?, self.get(bounds[2])?];
-        let inits = self.all(inits)?;
-        let (narrow, wide) = (bounds[0].lane, types::I64);
-        let bounds = bounds.map(|x| self.emit.resize(&x, 64, true));
-        let known = [1, 2].map(|i| bounds[i].known_int());
-        let [mut lower, mut upper, step] = bounds.map(|x| self.emit.one(&x));
-        let counts_up = known[1].is_some_and(|step| step >= 0);
-        let flip = self.emit.b.ins().sshr_imm_u(step, 63);
-        let mut size = step;
-        if !counts_up {
-            let b = &mut self.emit.b;
-            [lower, upper] = [lower, upper].map(|x| b.ins().bxor(x, flip));
-            size = b.ins().iabs(step);
-        }
-        let fits = matches!(known, [Some(end), Some(by)] if end.checked_add(by).is_some());
-        let rounds = if narrow == wide && !(fits && counts_up) {
-            Some(self.rounds(lower, upper, size, known[1].filter(|_| counts_up)))
-        } else {
-            None
-        };
-
-        let [test, inside, exit] = [0; 3].map(|_| self.emit.b.create_block());
-        let [at, left] = [0; 2].map(|_| self.emit.b.append_block_param(test, wide));
-        let carried = self.block_params(test, &inits);
-        let mut enter: Args = SmallVec::from_iter([lower.into(), rounds.unwrap_or(lower).into()]);
-        enter.extend(self.block_args(&carried, &inits));
-        self.emit.b.ins().jump(test, &enter);
-        self.emit.enter(test);
-        // The block that is named last is laid out first, which is to be the body.
-        let b = &mut self.emit.b;
-        let ends = match rounds {
-            Some(_) => b.ins().icmp_imm_u(IntCC::Equal, left, 0),
-            None => b.ins().icmp(IntCC::SignedGreaterThanOrEqual, at, upper),
-        };
-        b.ins().brif(ends, exit, &[], inside, &[]);
-        self.emit.b.seal_block(inside);
-        self.emit.b.seal_block(exit);
-
-        self.emit.enter(inside);
-        let iv = if counts_up { at } else { self.emit.b.ins().bxor(at, flip) };
-        let iv = self.emit.resize(&Lanes::scalar(wide, iv), narrow.bits(), true);
-        let params = self.func.block_params(body);
-        self.bind(&params[..1], &[iv]);
-        self.bind(&params[1..], &carried);
-        self.block(body)?;
-        let values = self.yields(body)?;
-        let b = &mut self.emit.b;
-        let next = b.ins().iadd(at, size);
-        let left = if rounds.is_some() { b.ins().iadd_imm_s(left, -1) } else { next };
-        let mut back: Args = SmallVec::from_iter([next.into(), left.into()]);
-        back.extend(self.block_args(&carried, &values));
-        self.emit.b.ins().jump(test, &back);
-        self.emit.b.seal_block(test);
-        self.emit.enter(exit);
-        Ok(carried)
-    }
-
-    /// How often a loop that counts up runs. One that never moves on never ends, as far as anybody
-    /// can tell.
-    fn rounds(
-        &mut self,
-        lower: ir::Value,
-        upper: ir::Value,
-        size: ir::Value,
-        known: Option<i64>,
-    ) -> ir::Value {
-        let b = &mut self.emit.b;
-        let runs = b.ins().icmp(IntCC::SignedLessThan, lower, upper);
-        let distance = b.ins().isub(upper, lower);
-        let before_last = b.ins().iadd_imm_s(distance, -1);
-        let whole = match known {
-            Some(size) if size > 0 && size.count_ones() == 1 => {
-                b.ins().ushr_imm_u(before_last, i64::from(size.trailing_zeros()))
-            }
-            Some(size) if size > 0 => {
-                let size = b.ins().iconst(types::I64, size);
-                b.ins().udiv(before_last, size)
-            }
-            _ => {
-                let one = b.ins().iconst(types::I64, 1);
-                let divisor = b.ins().umax(size, one);
-                let whole = b.ins().udiv(before_last, divisor);
-                let forever = b.ins().iconst(types::I64, i64::MAX);
-                b.ins().select(size, whole, forever)
-            }
-        };
-        let rounds = b.ins().iadd_imm_s(whole, 1);
-        let none = b.ins().iconst(types::I64, 0);
-        b.ins().select(runs, rounds, none)
-    }
-
-    fn while_loop(&mut self, inits: &[Value], before: Block, after: Block) -> Result<Made, String> {
-        let inits = self.all(inits)?;
-        let [test, inside, exit] = [0; 3].map(|_| self.emit.b.create_block());
-        let carried = self.block_params(test, &inits);
-        let enter = self.block_args(&carried, &inits);
-        self.emit.b.ins().jump(test, &enter);
-
-        self.emit.enter(test);
-        self.bind(self.func.block_params(before), &carried);
-        self.block(before)?;
-        let Some(ThreadOp::Condition { cond, values }) = self.func.terminator(before) else {
-            return Err(format!("{before} has no condition"));
-        };
-        let (cond, passed) = (self.one(*cond)?, self.all(values)?);
-        let b = &mut self.emit.b;
-        let ends = b.ins().icmp_imm_u(IntCC::Equal, cond, 0);
-        b.ins().brif(ends, exit, &[], inside, &[]);
-        self.emit.b.seal_block(inside);
-        self.emit.b.seal_block(exit);
-
-        self.emit.enter(inside);
-        self.bind(self.func.block_params(after), &passed);
-        self.block(after)?;
-        let values = self.yields(after)?;
-        let back = self.block_args(&carried, &values);
-        self.emit.b.ins().jump(test, &back);
-        self.emit.b.seal_block(test);
-        self.emit.enter(exit);
-        Ok(passed.into())
-    }
-
-    fn if_else(&mut self, cond: Value, then: Block, otherwise: Block) -> Result<Made, String> {
-        let cond = self.one(cond)?;
-        let b = &mut self.emit.b;
-        let (yes, no, join) = (b.create_block(), b.create_block(), b.create_block());
-        b.ins().brif(cond, yes, &[], no, &[]);
-        b.seal_block(yes);
-        b.seal_block(no);
-
-        self.emit.enter(yes);
-        self.block(then)?;
-        let values = self.yields(then)?;
-        let results = self.block_params(join, &values);
-        let args = self.block_args(&results, &values);
-        self.emit.b.ins().jump(join, &args);
-
-        self.emit.enter(no);
-        self.block(otherwise)?;
-        let values = self.yields(otherwise)?;
-        let args = self.block_args(&results, &values);
-        self.emit.b.ins().jump(join, &args);
-        self.emit.b.seal_block(join);
-        self.emit.enter(join);
-        Ok(results)
     }
 }
 
@@ -771,17 +512,11 @@ fn implied(func: &Function<Thread>) -> FxHashSet<Inst> {
         .collect()
 }
 
-/// Values of a report.
-const MAX_VALUES: usize = 4;
-
-/// What a jump passes on.
-type Args = SmallVec<[ir::BlockArg; 8]>;
-
 /// The values that an op makes.
-type Made = SmallVec<[Lanes; 1]>;
+pub type Made = SmallVec<[Lanes; 1]>;
 
 fn int_of(lane: ir::Type) -> ir::Type {
-    super::lanes::int_type(lane.bits())
+    int_type(lane.bits())
 }
 
 /// How a scalar is passed to the runtime.

@@ -278,7 +278,9 @@ pub(super) fn for_loop(
 ) -> Infer {
     let v = same(f, *lower, *upper)?;
     same(f, *lower, *step)?;
-    check(v.is_scalar() && number(v)?.is_int(), || format!("bounds must be integers, not {v}"))?;
+    // Compared as signed numbers: of one bit there are none.
+    let counts = |s: Scalar| s.is_int() && !s.is_bool();
+    check(v.is_scalar() && counts(number(v)?), || format!("bounds must be integers, not {v}"))?;
     Ok(inits.iter().map(|&v| f.ty(v)).collect())
 }
 

@@ -1,8 +1,8 @@
 //! Machine code against the evaluator of Thread IR.
 //!
 //! A [`Probe`] is a function that loads operands from one buffer and stores results into it. It is run
-//! by the evaluator and as code for this machine and for the least machine of its kind, on numbers
-//! that are special and on random ones, and all must leave the same numbers.
+//! by the evaluator and as code for this machine and for lesser ones of its kind, on numbers that are
+//! special and on random ones, and all must leave the same numbers.
 
 mod control;
 mod frame;
@@ -97,7 +97,7 @@ impl Probe {
 
     pub fn check(mut self, rounds: usize) {
         let func = self.finish();
-        let machines = [host(), baseline()].map(|target| (target, write(target, &func)));
+        let machines: Vec<_> = targets().iter().map(|(n, t)| (*n, write(t, &func))).collect();
         let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ self.bytes as u64);
         for round in 0..rounds {
             let mut memory = vec![0u8; self.bytes + 64];
@@ -124,7 +124,7 @@ impl Probe {
                     assert!(
                         same,
                         "{name}, round {round}, {}: {ty} at {at}:\nwant {want:x?}\ngot  {got:x?}\n{}\n{}",
-                        target.isa.name(),
+                        target,
                         inputs(&self.inputs, &expected),
                         func,
                     );
@@ -178,9 +178,31 @@ pub fn host() -> &'static Target {
     Target::host().expect("a target")
 }
 
-pub fn baseline() -> &'static Target {
-    static BASELINE: OnceLock<Target> = OnceLock::new();
-    BASELINE.get_or_init(|| Target::baseline().expect("a target"))
+/// This machine, and what it would be with fewer features.
+pub fn targets() -> Vec<(&'static str, &'static Target)> {
+    static LESSER: OnceLock<Vec<(&str, Target)>> = OnceLock::new();
+    let lesser = LESSER.get_or_init(|| {
+        let target = |features: &[&str]| Target::with(features).expect("a target");
+        #[cfg(target_arch = "x86_64")]
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+            let avx2 = [
+                "has_sse3",
+                "has_ssse3",
+                "has_sse41",
+                "has_sse42",
+                "has_popcnt",
+                "has_avx",
+                "has_avx2",
+                "has_fma",
+                "has_bmi1",
+                "has_bmi2",
+                "has_lzcnt",
+            ];
+            return vec![("the least", target(&[])), ("avx2", target(&avx2))];
+        }
+        vec![("the least", target(&[]))]
+    });
+    [("host", host())].into_iter().chain(lesser.iter().map(|(n, t)| (*n, t))).collect()
 }
 
 pub fn write(target: &Target, func: &Function<Thread>) -> Machine {

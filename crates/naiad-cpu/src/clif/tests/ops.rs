@@ -1,6 +1,6 @@
 //! Every op on every type and number of lanes.
 
-use super::{COMPUTED, LANES, Probe, baseline, execute, for_loop, host, same, write};
+use super::{COMPUTED, LANES, Probe, execute, for_loop, same, targets, write};
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn, cast_bits};
 use naiad_ir::thread::{Builder, Lanes, ThreadElem, ThreadOp, ThreadType, Vector};
@@ -263,7 +263,7 @@ fn casts_of_all_narrow_floats() {
                 }
                 let mut output = vec![0u8; padded * to.size()];
                 let slots = [input.as_ptr() as u64, output.as_mut_ptr() as u64, padded as u64];
-                for target in [host(), baseline()] {
+                for (_, target) in targets() {
                     execute(&write(target, &b.func), &slots);
                     for (&x, bytes) in numbers.iter().zip(output.chunks_exact(to.size())) {
                         let mut got = [0; 8];

@@ -160,11 +160,9 @@ impl Generator {
                 let cond = b.binary(BinaryFn::Or, cond, rare);
                 let value = self.of_type(b, Vector::I64);
                 b.run(ThreadOp::Guard { cond, site, values: vec![value, value] });
-                let args = vec![self.base, value, self.base, value];
-                // An address differs from run to run; its difference from itself does not.
-                let zero = b.bitcast(value, ThreadElem::Addr);
-                let args: Vec<Value> = args.iter().map(|_| zero).collect();
-                let args = vec![args[0], value, args[2], value];
+                // Addresses differ from run to run, but for one that is a number.
+                let at = b.bitcast(value, ThreadElem::Addr);
+                let args = vec![at, value, at, value];
                 Some(b.call(RuntimeFn::MayAccess, args)[0])
             }
             _ => None,
