@@ -1,16 +1,21 @@
 //! Passes and analyses that know no target.
 //!
 //! ```text
-//!   canonicalize   one way to write each thing; constants folded; equal ops merged     canonical/
-//!   split_carried  carried tiles of pointers -> an invariant tile and a scalar         split.rs
-//!   licm           what does not change in a loop is computed before it                licm.rs
-//!   dce            what nobody needs                                                   dce.rs
-//!   cse            equal ops merged, nothing else                                      cse()
-//!   affine         which tiles are formulas of the lane's index                        affine.rs
+//!   passes
+//!     canonicalize   one way to write each thing; constants folded; equal ops merged    canonical/
+//!     split_carried  carried tiles of pointers -> an invariant tile and a scalar        split.rs
+//!     licm           what does not change in a loop is computed before it               licm.rs
+//!     dce            what nobody needs goes                                             dce.rs
+//!     cse            equal ops merged, nothing else                                     cse()
+//!   analyses
+//!     ranges         between which numbers integers lie, what does not wrap             ranges.rs
+//!     axis           runs of equal, of consecutive, of divisible elements               axis.rs
+//!     affine         which tiles are formulas of the lane's index                       affine.rs
+//!   facts            what is known of a launch, and what of it was asked                facts.rs
 //! ```
 //!
 //! `cse`, `dce` and `licm` work on any dialect; [`structure`] says what they need to know of one, and
-//! [`rewrite`] is the walk that all of them but `dce` share. Each pass is linear in the size of the
+//! `rewrite` is the walk that `cse` and `canonicalize` share. Each pass is linear in the size of the
 //! function, and the verifier finds nothing behind it.
 
 pub mod affine;
