@@ -8,8 +8,10 @@
 
 use naiad_cpu::runtime::pool;
 use naiad_ir::Scalar;
-use naiad_kernels::copy::{NEXT_0, NEXT_1, STREAM, copy2d};
+use naiad_kernels::convert;
+use naiad_kernels::copy::{NEXT_0, STREAM, copy2d};
 use naiad_kernels::dot::{NEXT_K, dot};
+use naiad_kernels::rows::topk;
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::ops::Range;
@@ -23,9 +25,14 @@ fn main() {
         return serve();
     }
     let wanted = |name: &str| parts.is_empty() || parts.iter().any(|p| p == name);
-    for (name, run) in
-        [("pool", launches as fn()), ("tiles", tiles), ("matmul", matmuls), ("copy", copies)]
-    {
+    for (name, run) in [
+        ("pool", launches as fn()),
+        ("tiles", tiles),
+        ("matmul", matmuls),
+        ("copy", copies),
+        ("convert", conversions),
+        ("rows", rows),
+    ] {
         if wanted(name) {
             run();
         }
@@ -292,7 +299,59 @@ fn copies() {
             println!("copy: {rows}x{columns} of {ty} by rows: {:.3} ms", copy * 1e3);
         }
     }
-    let _ = NEXT_1;
+}
+
+/// Rows of tiles in the nearest cache, to fp32 and back.
+fn conversions() {
+    for ty in [Scalar::F16, Scalar::BF16, Scalar::F8E5, Scalar::F8E4NV, Scalar::F8E4B8] {
+        for (rows, n) in [(64usize, 64usize), (1, 4096), (64, 16)] {
+            let (narrow, wide) = (Matrix::new(ty, rows, n), Matrix::new(Scalar::F32, rows, n));
+            let (small, large) = (narrow.at(0, 0).cast_mut(), wide.at(0, 0).cast_mut());
+            let (rows, columns, row) = (rows as i64, n as i64, (n * ty.size()) as i64);
+            // SAFETY: the matrices have as many elements, and nobody else reads them.
+            let widened = || unsafe {
+                convert::widen(large, 4 * columns, small, row, rows, columns, ty as i64)
+            };
+            // SAFETY: as above.
+            let narrowed = || unsafe {
+                convert::narrow(small, row, large, 4 * columns, rows, columns, ty as i64)
+            };
+            for (name, f) in [("to fp32", &widened as &dyn Fn()), ("from fp32", &narrowed)] {
+                let seconds = best(7, || (0..1000).for_each(|_| f())) / 1000.0;
+                let each = seconds / (rows * columns) as f64;
+                println!(
+                    "convert: {ty} {name}, {rows} rows of {n}: {:.3} ns an element",
+                    each * 1e9
+                );
+            }
+        }
+    }
+}
+
+fn rows() {
+    for ty in [Scalar::F32, Scalar::I64, Scalar::F16, Scalar::I8] {
+        for n in [16usize, 128, 1024, 16384] {
+            let count = (1 << 18) / n;
+            let mut numbers = 88172645463325252u64;
+            let bytes = (0..count * n * ty.size()).map(|_| {
+                numbers ^= numbers << 13;
+                numbers ^= numbers >> 7;
+                numbers ^= numbers << 17;
+                (numbers >> 32) as u8
+            });
+            let src: Vec<u8> = bytes.collect();
+            let mut dst = src.clone();
+            for k in [n, 8] {
+                // SAFETY: the vectors hold the rows.
+                let sorted = || unsafe {
+                    let [rows, n, k] = [count, n, k].map(|x| x as i64);
+                    topk(dst.as_mut_ptr(), src.as_ptr(), rows, n, k, ty as i64, 1)
+                };
+                let each = best(5, sorted) / (count * n) as f64;
+                println!("rows: the first {k} of {n} sorted {ty}: {:.2} ns an element", each * 1e9);
+            }
+        }
+    }
 }
 
 /// Answers lines on standard input.

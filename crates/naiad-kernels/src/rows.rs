@@ -48,7 +48,8 @@ pub unsafe extern "C" fn topk(
         // SAFETY: the caller's.
         unsafe {
             match ty.size() {
-                1 => count_row(&order, dst, src, [n, k]),
+                1 if n >= IMAGES => count_row(&order, dst, src, [n, k]),
+                1 => sort_row::<u8>(&order, dst, src, [n, k]),
                 2 => sort_row::<u16>(&order, dst, src, [n, k]),
                 4 => sort_row::<u32>(&order, dst, src, [n, k]),
                 _ => sort_row::<u64>(&order, dst, src, [n, k]),
@@ -213,9 +214,12 @@ impl<T: Copy> Unaligned<T> {
     }
 }
 
+/// How many images an element of one byte has.
+const IMAGES: usize = 256;
+
 /// Elements of one byte: as many of each as there are.
 unsafe fn count_row(order: &Order, dst: *mut u8, src: *const u8, [n, k]: [usize; 2]) {
-    let mut counts = [0usize; 256];
+    let mut counts = [0usize; IMAGES];
     for i in 0..n {
         // SAFETY: the caller's.
         let x = unsafe { src.wrapping_add(i).read() };
