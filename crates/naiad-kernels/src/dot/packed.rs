@@ -36,6 +36,7 @@ pub(super) enum Conversion {
 }
 
 /// How pairs are made, and whether any of their halves is not to be multiplied in this way.
+#[derive(Copy, Clone)]
 pub(crate) struct Pairs {
     /// Halves, one for one.
     pub halves: unsafe fn(&Rows) -> bool,
@@ -442,5 +443,103 @@ macro_rules! kernels {
 kernels! { PORTABLE: u32, #[inline(never)] }
 #[cfg(target_arch = "x86_64")]
 kernels! { AVX2: Ymm, #[target_feature(enable = "avx2")] }
+
 #[cfg(target_arch = "x86_64")]
-kernels! { AVX512: Zmm, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")] }
+mod avx512 {
+    use super::*;
+    use std::arch::x86_64::*;
+
+    kernels! { WORDS: Zmm, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")] }
+
+    /// The product of pairs of bf16 is so fast that making them in words takes a fifth of the time.
+    pub(crate) static AVX512: Kernels = Kernels {
+        i8: WORDS.i8,
+        u8: WORDS.u8,
+        bf16: Pairs { halves: bf16_in_rows, zip: bf16_zipped },
+    };
+
+    const LANES: usize = 32;
+
+    /// The next lanes of a row, and which of them there are.
+    #[inline(always)]
+    unsafe fn load(at: *const u8, left: usize) -> (__m512i, __mmask32) {
+        let mask = u32::MAX >> (LANES - left.min(LANES));
+        // SAFETY: the caller's; lanes beyond are not read.
+        (unsafe { _mm512_maskz_loadu_epi16(mask, at.cast()) }, mask)
+    }
+
+    /// Lanes that are subnormal.
+    #[inline(always)]
+    unsafe fn unfit(x: __m512i) -> __mmask32 {
+        // SAFETY: the caller's.
+        unsafe {
+            let no_exponent = _mm512_testn_epi16_mask(x, _mm512_set1_epi16(0x7f80));
+            _mm512_mask_test_epi16_mask(no_exponent, x, _mm512_set1_epi16(0x7f))
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn bf16_in_rows(t: &Rows) -> bool {
+        let (mut dst, mut src) = (t.dst, t.src);
+        let mut all = 0;
+        for _ in 0..t.rows {
+            let mut i = 0;
+            while i < t.n {
+                // SAFETY: the caller's.
+                unsafe {
+                    let (x, mask) = load(src.wrapping_add(2 * i), t.n - i);
+                    all |= unfit(x);
+                    _mm512_mask_storeu_epi16(dst.wrapping_add(2 * i).cast(), mask, x);
+                }
+                i += LANES;
+            }
+            dst = dst.wrapping_offset(t.dst_row);
+            src = src.wrapping_offset(t.src_row);
+        }
+        all != 0
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn bf16_zipped(t: &Rows, mut second: *const u8) -> bool {
+        let (mut dst, mut first) = (t.dst, t.src);
+        let mut all = 0;
+        // Words of a first and a second half, by their places in the two registers together.
+        let pairs = |from: i32| {
+            let mut at = [0i32; 16];
+            for (i, at) in (from..).zip(&mut at) {
+                *at = i | (i + LANES as i32) << 16;
+            }
+            // SAFETY: it has as many bytes.
+            unsafe { _mm512_loadu_si512(at.as_ptr().cast()) }
+        };
+        let (low, high) = (pairs(0), pairs(16));
+        for _ in 0..t.rows {
+            let mut i = 0;
+            while i < t.n {
+                let left = t.n - i;
+                // SAFETY: the caller's.
+                unsafe {
+                    let (x, mask) = load(first.wrapping_add(2 * i), left);
+                    let (y, _) = load(second.wrapping_add(2 * i), left);
+                    all |= unfit(x) | unfit(y);
+                    let to = dst.wrapping_add(4 * i);
+                    let words = _mm512_permutex2var_epi16(x, low, y);
+                    _mm512_mask_storeu_epi32(to.cast(), mask as __mmask16, words);
+                    if left > 16 {
+                        let words = _mm512_permutex2var_epi16(x, high, y);
+                        let mask = (mask >> 16) as __mmask16;
+                        _mm512_mask_storeu_epi32(to.wrapping_add(64).cast(), mask, words);
+                    }
+                }
+                i += LANES;
+            }
+            dst = dst.wrapping_offset(t.dst_row);
+            first = first.wrapping_offset(t.src_row);
+            second = second.wrapping_offset(t.src_row);
+        }
+        all != 0
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx512::AVX512;
