@@ -88,7 +88,8 @@ fn launches() {
 struct Matrix {
     bytes: Vec<u8>,
     ty: Scalar,
-    columns: usize,
+    /// Elements from row to row and from column to column.
+    steps: [usize; 2],
 }
 
 impl Matrix {
@@ -101,12 +102,17 @@ impl Matrix {
         let some: Vec<u8> =
             (0..1000).flat_map(|i| image(i).to_ne_bytes()[..ty.size()].to_vec()).collect();
         let bytes = some.iter().copied().cycle().take(rows * columns * ty.size()).collect();
-        Matrix { bytes, ty, columns }
+        Matrix { bytes, ty, steps: [columns, 1] }
     }
 
     /// Bytes from row to row and from column to column.
     fn strides(&self) -> [i64; 2] {
-        [(self.columns * self.ty.size()) as i64, self.ty.size() as i64]
+        self.steps.map(|step| (step * self.ty.size()) as i64)
+    }
+
+    /// The same shape, but contiguous along columns.
+    fn transposed(ty: Scalar, rows: usize, columns: usize) -> Matrix {
+        Matrix { steps: [1, rows], ..Matrix::new(ty, columns, rows) }
     }
 
     fn at(&self, i: usize, j: usize) -> *const u8 {
@@ -152,14 +158,19 @@ fn tiles() {
         for [m, n, k] in
             [[64, 64, 32], [128, 64, 64], [128, 128, 64], [16, 16, 16], [64, 128, 32], [1, 64, 64]]
         {
-            let (a, b) = (Matrix::new(ty, m, k), Matrix::new(ty, k, n));
+            let a = [Matrix::new(ty, m, k), Matrix::transposed(ty, m, k)];
+            let b = [Matrix::new(ty, k, n), Matrix::transposed(ty, k, n)];
             let mut c = vec![0u64; m * n];
             let repeats = (20_000_000 / (m * n * k)).max(1);
-            let tile = || multiply(&a, [0, 0], &b, [0, 0], c.as_mut_ptr().cast(), [m, n, k], 0);
-            let mut tile = tile;
-            let seconds = best(7, || (0..repeats).for_each(|_| tile())) / repeats as f64;
-            let flops = 2.0 * (m * n * k) as f64 / seconds / 1e9;
-            println!("tile: {ty} {m}x{n}x{k}: {flops:.1} GFLOP/s, {:.0} ns", seconds * 1e9);
+            let ways = [("A B", &a[0], &b[0]), ("A Bt", &a[0], &b[1]), ("At B", &a[1], &b[0])];
+            for (name, a, b) in ways {
+                let c = c.as_mut_ptr().cast();
+                let tile = || multiply(a, [0, 0], b, [0, 0], c, [m, n, k], 0);
+                let seconds = best(7, || (0..repeats).for_each(|_| tile())) / repeats as f64;
+                let flops = 2.0 * (m * n * k) as f64 / seconds / 1e9;
+                let time = seconds * 1e9;
+                println!("tile: {ty} {name} {m}x{n}x{k}: {flops:.1} GFLOP/s, {time:.0} ns");
+            }
         }
     }
 }

@@ -9,11 +9,13 @@ use crate::op::attr_enum;
 attr_enum! {
     /// A function of the runtime.
     pub enum RuntimeFn [suffix] {
-        /// `(dst, dst_s0, dst_s1, src, src_s0, src_s1, n0, n1, size, stream)`: copies a box of elements of
-        /// `size` bytes, past the cache if `stream` is not 0.
+        /// `(dst, dst_s0, dst_s1, src, src_s0, src_s1, n0, n1, size, hints)`: copies a box of elements of
+        /// `size` bytes. Hints are bits: 1 to store past the caches, 2 and 4 if the next call will read
+        /// the box that follows along axis 0 or 1, which is then asked for in advance.
         Copy2d = "copy2d",
         /// `(a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, m, n, k, a_type, b_type, c_type)`: adds the product of
-        /// an `m x k` and a `k x n` matrix to an `m x n` one with contiguous rows.
+        /// an `m x k` and a `k x n` matrix to an `m x n` one with contiguous rows. With 256 added to
+        /// `c_type`, what follows along `k` in both is asked for in advance.
         Dot = "dot",
         /// `(dst, src, rows, n, type, descending)`: sorts rows.
         Sort = "sort",
