@@ -410,6 +410,16 @@ impl<'f> Analysis<'f> {
     }
 }
 
+impl Conjunct {
+    /// What must hold for it to say what the mask does.
+    pub fn fits(&self) -> &[Rc<Fit>] {
+        match self {
+            Conjunct::Below { fits, .. } | Conjunct::From { fits, .. } => fits,
+            Conjunct::Uniform(_) | Conjunct::Lanes(_) => &[],
+        }
+    }
+}
+
 impl Affine {
     pub fn is_uniform(&self) -> bool {
         self.steps.iter().all(|s| *s == Expr::ZERO)

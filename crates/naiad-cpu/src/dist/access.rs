@@ -34,7 +34,7 @@ pub(super) struct Access {
 pub(super) struct Conditions {
     pub all: Vec<Value>,
     /// Those that have been added already.
-    fits: Vec<Rc<Fit>>,
+    pub fits: Vec<Rc<Fit>>,
 }
 
 /// No step is larger, so that the way through a tile cannot wrap.
@@ -106,13 +106,16 @@ impl Dist<'_> {
         }
     }
 
-    /// How far `step * i` goes for `lo <= i < hi`, downward and upward; a step that is not constant has
-    /// to be small.
+    /// How far `step * i` goes for `lo <= i < hi`, downward and upward; the step has to be small.
     fn way(&mut self, step: Value, lo: Value, hi: Value, all: &mut Vec<Value>) -> (Value, Value) {
         let one = self.b.i64(1);
         let last = self.b.sub(hi, one);
         let (a, z) = (self.b.mul(step, lo), self.b.mul(step, last));
         match self.b.known_int(step) {
+            Some(s) if s.unsigned_abs() >= LARGEST_STEP as u64 => {
+                all.push(self.b.bool(false));
+                (a, z)
+            }
             Some(s) if s >= 0 => (a, z),
             Some(_) => (z, a),
             None => {
@@ -155,6 +158,10 @@ impl Dist<'_> {
         let least = self.b.i64(least);
         self.at_most(Predicate::Le, least, lo, all);
         self.at_most(Predicate::Le, hi, most, all);
+        if lo != hi {
+            // An end that has wrapped lies on the other side.
+            self.at_most(Predicate::Le, lo, hi, all);
+        }
         Ok(())
     }
 
@@ -199,12 +206,8 @@ impl Dist<'_> {
             self.fit(fit, conditions)?;
         }
         let (range, conjuncts) = self.own_box(access)?;
-        for c in &conjuncts {
-            if let Conjunct::Below { fits, .. } | Conjunct::From { fits, .. } = c {
-                for fit in fits {
-                    self.fit(fit, conditions)?;
-                }
-            }
+        for fit in conjuncts.iter().flat_map(Conjunct::fits) {
+            self.fit(fit, conditions)?;
         }
         let (mut lo, mut hi) = (self.b.i64(0), self.b.i64(0));
         let mut empty: Option<Value> = None;

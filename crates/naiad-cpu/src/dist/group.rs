@@ -10,7 +10,7 @@ use super::{Buffer, Dist, Origin, Place, Result};
 use naiad_ir::scalar::BinaryFn;
 use naiad_ir::tile::TileOp;
 use naiad_ir::{Def, Inst, Shape, Value};
-use naiad_opt::affine::Affine;
+use naiad_opt::affine::{Affine, Fit, Within};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Roots of one loop nest.
@@ -45,7 +45,15 @@ pub(super) struct Wants {
     pub tiles: Vec<(Value, Map)>,
     /// Values that nothing has computed yet.
     pub missing: Vec<Value>,
-    pub loads: Vec<Inst>,
+    pub loads: Vec<Read>,
+}
+
+/// A load that a root wants.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) struct Read {
+    inst: Inst,
+    /// Its lane is the nest's, and not another one as behind a transposition.
+    in_place: bool,
 }
 
 /// A lane's cost from which a tile that is wanted again is kept, next to an addition.
@@ -96,8 +104,11 @@ impl Dist<'_> {
                 wants.missing.push(v);
                 continue;
             }
-            if matches!(self.f.op(inst), TileOp::Load { .. }) && !wants.loads.contains(&inst) {
-                wants.loads.push(inst);
+            if matches!(self.f.op(inst), TileOp::Load { .. }) {
+                let read = Read { inst, in_place: map == identity(shape.rank()) };
+                if !wants.loads.contains(&read) {
+                    wants.loads.push(read);
+                }
             }
             todo.extend(self.operands(inst, &map));
             wants.tiles.push((v, map));
@@ -125,18 +136,18 @@ impl Dist<'_> {
             && a.pointer == b.pointer
             && a.offset.base == b.offset.base
             && a.offset.steps == b.offset.steps;
-        same && apart(&a.offset, self.shape(p), size)
+        let wraps = a.offset.fits.iter().chain(&b.offset.fits).all(|fit| wraps_widely(fit));
+        same && wraps && apart(&a.offset, self.shape(p), size)
     }
 
     fn ptr(&self, inst: Inst) -> Value {
         self.access(inst).map_or_else(|| unreachable!("{inst} is no access"), |a| a.ptr)
     }
 
-    /// Whether a load of this group, or of the root, may see what the root stores, other than in its
-    /// own lane before it is stored.
-    fn disturbs(&mut self, load: Inst, store: Inst) -> bool {
-        let (p, q) = (self.ptr(load), self.ptr(store));
-        self.may_alias(p, q) && !self.same_lanes(p, q)
+    /// Whether what a root reads in a lane may be touched by a store in another lane.
+    fn disturbs(&mut self, read: Read, store: Inst) -> bool {
+        let (p, q) = (self.ptr(read.inst), self.ptr(store));
+        self.may_alias(p, q) && !(read.in_place && self.same_lanes(p, q))
     }
 
     /// Whether a root may be run beside those of the open group, lane by lane:
@@ -181,15 +192,14 @@ impl Dist<'_> {
             return true;
         }
         let before = self.wants(&group.roots, group.shape);
-        for &load in &wants.loads {
+        for &read in &wants.loads {
             for &store in &stores {
-                let early = self.plan.position(load) < self.plan.position(store);
-                let (p, q) = (self.ptr(load), self.ptr(store));
+                let early = self.plan.position(read.inst) < self.plan.position(store);
                 let harmless = match early {
                     // Made already, before the store, in the same lane.
-                    true if before.loads.contains(&load) => true,
-                    true => !self.may_alias(p, q),
-                    false => !self.may_alias(p, q) || self.same_lanes(p, q),
+                    true if before.loads.contains(&read) => true,
+                    true => !self.may_alias(self.ptr(read.inst), self.ptr(store)),
+                    false => !self.disturbs(read, store),
                 };
                 if !harmless {
                     return false;
@@ -197,13 +207,9 @@ impl Dist<'_> {
             }
         }
         if let Root::Store { inst } = root {
-            for load in before.loads.iter().chain(&wants.loads) {
-                if self.disturbs(*load, *inst) {
-                    return false;
-                }
-            }
-            for &store in &stores {
-                if self.disturbs(store, *inst) {
+            let written = stores.iter().map(|&inst| Read { inst, in_place: true });
+            for other in before.loads.iter().chain(&wants.loads).copied().chain(written) {
+                if self.disturbs(other, *inst) {
                     return false;
                 }
             }
@@ -220,10 +226,10 @@ impl Dist<'_> {
             if let Root::Store { inst } = root {
                 // Its own loads must not see what it stores in other lanes.
                 let wants = self.wants(std::slice::from_ref(&root), shape);
-                let disturbed: Vec<Inst> =
+                let disturbed: Vec<Read> =
                     wants.loads.into_iter().filter(|&l| self.disturbs(l, inst)).collect();
                 for load in disturbed {
-                    let value = self.f.results(load)[0];
+                    let value = self.f.results(load.inst)[0];
                     self.keep(value)?;
                 }
                 self.close_group()?;
@@ -372,7 +378,17 @@ impl Dist<'_> {
     }
 }
 
-/// Whether all lanes lie apart: sorted by size, each step passes what the smaller ones cover.
+/// Elements from end to end of a tile whose lanes lie apart also where numbers wrap.
+const WIDEST: u64 = 1 << 32;
+
+/// Whether a number that does not fit is off by a multiple of [`WIDEST`], so that lanes nearer to one
+/// another than that stay apart.
+fn wraps_widely(fit: &Fit) -> bool {
+    matches!(fit.within, Within::Type(ty) if ty.bits() >= 32)
+}
+
+/// Whether all lanes lie apart, by the formula or by what is left of it where numbers wrap: sorted by
+/// size, each step passes what the smaller ones cover.
 fn apart(a: &Affine, shape: Shape, size: usize) -> bool {
     let mut axes = Vec::new();
     for (step, n) in a.steps.iter().zip(shape.dims()) {
@@ -383,9 +399,10 @@ fn apart(a: &Affine, shape: Shape, size: usize) -> bool {
     }
     axes.sort_unstable();
     let mut covered = size as u64;
-    axes.into_iter().all(|(step, n)| {
+    let in_turn = axes.into_iter().all(|(step, n)| {
         let apart = step >= covered;
-        covered += step.saturating_mul(n - 1);
+        covered = covered.saturating_add(step.saturating_mul(n - 1));
         apart
-    })
+    });
+    in_turn && covered <= WIDEST * size as u64
 }

@@ -11,9 +11,10 @@ use naiad_ir::scalar::Rounding;
 use naiad_ir::thread::{Lanes, ThreadElem, ThreadOp, Vector};
 use naiad_ir::tile::{Constant, TileOp};
 use naiad_ir::{Def, Inst, OpInfo, Scalar, Shape, Value};
-use naiad_opt::affine::Conjunct;
+use naiad_opt::affine::{Conjunct, Fit};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::rc::Rc;
 
 /// For each axis of a tile the axis of the nest that it follows.
 pub(super) type Map = SmallVec<[Option<u8>; 4]>;
@@ -40,6 +41,8 @@ pub(super) struct Nest {
     pub reaches: FxHashMap<(Inst, Map), Reach>,
     /// Conditions whose truth is known in the loop that is being made.
     pub known: Vec<(Bound, bool)>,
+    /// What holds in the fast version; a part of a mask is a bound only if its fits do.
+    pub fits: Vec<Rc<Fit>>,
 }
 
 /// A part of a mask by which a nest's loops are bounded.
@@ -238,7 +241,11 @@ impl Dist<'_> {
         }
         let mut all = true;
         for c in &conjuncts {
-            let bound = bounds(std::slice::from_ref(c), map);
+            let holds = |fit: &Rc<Fit>| n.fits.iter().any(|f| Rc::ptr_eq(f, fit) || f == fit);
+            let bound = match c.fits().iter().all(holds) {
+                true => bounds(std::slice::from_ref(c), map),
+                false => None,
+            };
             let known = bound.and_then(|b| {
                 n.known.iter().find(|(have, _)| *have == b[0]).map(|&(_, truth)| truth)
             });

@@ -28,7 +28,6 @@ use naiad_ir::scalar::{BinaryFn, Predicate, Rounding};
 use naiad_ir::thread::{ThreadElem, ThreadOp};
 use naiad_ir::tile::Constant;
 use naiad_ir::{Inst, Scalar, Shape, Value};
-use naiad_opt::affine::Conjunct;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
@@ -99,6 +98,7 @@ impl Dist<'_> {
             rows: Vec::new(),
             reaches: FxHashMap::default(),
             known: Vec::new(),
+            fits: Vec::new(),
         };
         let bounds = self.loop_bounds(&group, &accesses);
         let mut conditions = Conditions::default();
@@ -111,6 +111,7 @@ impl Dist<'_> {
             }
             n.reaches.insert((access.inst, map.clone()), reach);
         }
+        n.fits = std::mem::take(&mut conditions.fits);
         let ok = self.all(conditions);
         let outside = !bounds.is_empty()
             && (blind || group.roots.iter().any(|r| !self.ends_at(r, &bounds, group.shape.rank())));
@@ -277,10 +278,8 @@ impl Dist<'_> {
                 if bound.is_none_or(|b| !all.contains(&b)) {
                     continue;
                 }
-                if let Conjunct::Below { fits, .. } | Conjunct::From { fits, .. } = &c {
-                    for fit in fits {
-                        self.fit(fit, conditions)?;
-                    }
+                for fit in c.fits() {
+                    self.fit(fit, conditions)?;
                 }
             }
         }

@@ -205,6 +205,7 @@ impl Dist<'_> {
             rows: Vec::new(),
             reaches: FxHashMap::default(),
             known: Vec::new(),
+            fits: Vec::new(),
         };
         n.open();
         n

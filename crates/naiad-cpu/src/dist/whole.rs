@@ -329,7 +329,8 @@ impl Dist<'_> {
         };
         self.settle_value(acc)?;
         self.close_group()?;
-        let own = self.plan.users(acc).len() == 1 && self.is_ours(acc);
+        let once = self.plan.users(acc).len() == 1 && !self.plan.used_in_loop(self.f, acc);
+        let own = once && self.is_ours(acc);
         if let Some(Place::Buffer(b)) = self.places.get(acc)
             && own
             && b.elem == ty.into()
