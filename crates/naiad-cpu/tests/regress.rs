@@ -264,21 +264,22 @@ fn what_stands_for_lanes_that_are_never_masked_off_is_read_all_the_same() {
     ] {
         agree(
             &format!(
-                "tile @k(%p p: *i32, %n n: i32) {{
+                "tile @k(%p p: *i32, %r r: *i32, %n n: i32) {{
                   %i = arange start=0 end=16 : <16xi32>
                   %ns = splat %n shape=(16,) : <16xi32>
                   %mask = compare.lt %i, %ns : <16xi1>
                   %q = splat %p shape=(16,) : <16x*i32>
                   %a = ptr_add %q, %i : <16x*i32>
                   %square = binary.mul %i, %i : <16xi32>
-                  %far = ptr_add %q, %square : <16x*i32>
+                  %s = splat %r shape=(16,) : <16x*i32>
+                  %far = ptr_add %s, %square : <16x*i32>
                   %x = load %far : <16xi32>
                   {op}
                   store %a, %y mask=%mask
                   return
                 }}"
             ),
-            &[64],
+            &[16, 64],
             &[16],
         );
     }

@@ -431,9 +431,19 @@ impl Dist<'_> {
         let zero = Constant { ty: access.elem, bits: 0 };
         let other = match other {
             Some(other) if status != Status::True => self.eval(n, other, map)?,
-            _ => self.b.constant(zero, 1),
+            Some(other) => {
+                self.judge(n, other, map)?;
+                self.b.constant(zero, 1)
+            }
+            None => self.b.constant(zero, 1),
         };
+        if status != Status::Lanes
+            && let Some(mask) = access.mask
+        {
+            self.judge(n, mask, map)?;
+        }
         if status == Status::False {
+            self.judge(n, access.ptr, map)?;
             return Ok(other);
         }
         if !n.varies(map) {
@@ -514,11 +524,16 @@ impl Dist<'_> {
             Some(mask) => self.status(n, mask, map),
             None => Status::True,
         };
-        // Its loads are judged wherever the mask is false, too.
-        let value = self.eval(n, value, map)?;
-        if status == Status::False {
-            return Ok(());
+        if status != Status::Lanes
+            && let Some(mask) = access.mask
+        {
+            self.judge(n, mask, map)?;
         }
+        if status == Status::False {
+            self.judge(n, value, map)?;
+            return self.judge(n, access.ptr, map);
+        }
+        let value = self.eval(n, value, map)?;
         if !n.varies(map) {
             let mask = access.mask.filter(|_| status == Status::Lanes);
             return self.store_one(n, &access, map, value, mask);

@@ -12,7 +12,7 @@ use naiad_ir::thread::{Lanes, ThreadElem, ThreadOp, Vector};
 use naiad_ir::tile::{Constant, TileOp};
 use naiad_ir::{Def, Inst, OpInfo, Scalar, Shape, Value};
 use naiad_opt::affine::{Conjunct, Fit};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
@@ -161,11 +161,21 @@ impl Dist<'_> {
         let out = match self.f.op(inst) {
             TileOp::Arange { start, .. } => self.arange(n, *start, map),
             TileOp::Load { .. } => self.load_lanes(n, inst, map)?,
-            TileOp::Select { cond, yes, no } => match self.status(n, *cond, map) {
-                Status::True => self.eval(n, *yes, map)?,
-                Status::False => self.eval(n, *no, map)?,
-                Status::Lanes => self.eval_operands(n, inst, map)?,
-            },
+            TileOp::Select { cond, yes, no } => {
+                let (chosen, other) = match self.status(n, *cond, map) {
+                    Status::True => (*yes, [*cond, *no]),
+                    Status::False => (*no, [*cond, *yes]),
+                    Status::Lanes => {
+                        let out = self.eval_operands(n, inst, map)?;
+                        n.remember(v, map, out);
+                        return Ok(out);
+                    }
+                };
+                for v in other {
+                    self.judge(n, v, map)?;
+                }
+                self.eval(n, chosen, map)?
+            }
             op if super::plan::class(self.f, inst) == super::plan::Class::Virtual => match op {
                 TileOp::Splat { .. }
                 | TileOp::ExpandDims { .. }
@@ -181,6 +191,30 @@ impl Dist<'_> {
         };
         n.remember(v, map, out);
         Ok(out)
+    }
+
+    /// Makes the loads that a value consists of, though nobody wants it, if one of them may go wrong.
+    pub(super) fn judge(&mut self, n: &mut Nest, v: Value, map: &Map) -> Result<()> {
+        if n.reaches.values().any(|r| matches!(r, Reach::Lanes)) && self.may_fail(n, v, map) {
+            self.eval(n, v, map)?;
+        }
+        Ok(())
+    }
+
+    fn may_fail(&self, n: &Nest, v: Value, map: &Map) -> bool {
+        let mut todo = vec![(v, map.clone())];
+        let mut seen = FxHashSet::default();
+        while let Some((v, map)) = todo.pop() {
+            let Def::Result(inst, _) = self.f.def(v) else { continue };
+            if self.places.has(v) || !seen.insert((v, map.clone())) {
+                continue;
+            }
+            todo.extend(self.operands(inst, &map));
+            if let Some(Reach::Lanes) = n.reaches.get(&(inst, map)) {
+                return true;
+            }
+        }
+        false
     }
 
     fn eval_operands(&mut self, n: &mut Nest, inst: Inst, map: &Map) -> Result<Value> {
