@@ -8,7 +8,7 @@ import naiad.language as tl
 
 from ._common import compiles, define, refused, tiles
 
-COVERS = ["constexpr"]
+COVERS = ["constexpr", "constexpr_type"]
 
 GLOBAL = tl.constexpr(16)
 PLAIN = 16
@@ -69,6 +69,31 @@ def test_a_variable_promotes_where_its_literal_does_not():
 )
 def test_an_annotation_keeps_it(body):
     compiles(body, "tl.static_assert(N == 4)", "x = tl.arange(0, N)")
+
+
+@pytest.mark.parametrize("value", ["10", "32.5", "'s'", "None", "(5, 6, 7)", "(1, (2.0, 'x'))"])
+def test_the_type_of_a_constexpr_is_its_value(value):
+    compiles(
+        f"x: tl.constexpr = {value}",
+        f"tl.static_assert(x.type == tl.constexpr_type({value}))",
+        f"tl.static_assert(x.type == tl.core.constexpr_type(value={value}))",
+        "tl.static_assert(x.type != tl.constexpr_type('another') and x.type != tl.int32)",
+        "tl.static_assert(isinstance(x.type, tl.constexpr_type) and not isinstance(x, tl.constexpr_type))",
+        f"tl.static_assert(x.type.value == {value})",
+    )
+
+
+def test_what_is_no_constexpr_has_another_type():
+    compiles("x = 10", "tl.static_assert(x.type == tl.int32)", "tl.static_assert(x.type != tl.constexpr_type(10))")
+    refused("x = 10\ntl.constexpr_type(x)", "not-constexpr")
+    # An argument that is 1 is one, an element of a tuple too.
+    compiles("tl.static_assert(n.type == tl.constexpr_type(1))", n=1)
+
+
+def test_types_of_constexprs_outside_of_kernels():
+    kind = tl.constexpr_type
+    assert kind(3) == kind(3) != kind(4) and kind(3) != 3
+    assert repr(kind(3)) == "constexpr_type[3]" and len({kind(3), kind(3), kind((1, 2))}) == 2
 
 
 def test_none_dtypes_and_tuples_are_kept_as_they_are():

@@ -29,6 +29,8 @@ pub(crate) enum Val {
     Tuple(Rc<Tuple>),
     /// A dtype, pointer type or block type as an object.
     DType(Type),
+    /// The type of a constexpr, which is its value.
+    ConstexprType(Rc<Val>),
     /// A jit function.
     Function(FnRef),
     /// A public name of the language.
@@ -188,6 +190,7 @@ impl Val {
             Val::Object(o, what) => HostValue::Object(*o, what.to_string()),
             Val::Const(Const::Ellipsis)
             | Val::DType(_)
+            | Val::ConstexprType(_)
             | Val::Tensor(_)
             | Val::Method(..)
             | Val::Window(_)
@@ -215,6 +218,7 @@ impl Val {
                 _ => a == b,
             }),
             (Val::DType(a), Val::DType(b)) => Some(a == b),
+            (Val::ConstexprType(a), Val::ConstexprType(b)) => a.const_eq(b),
             (Val::Function(a), Val::Function(b)) => Some(a == b),
             (Val::Object(a, _), Val::Object(b, _)) => Some(a == b),
             (Val::Builtin(a), Val::Builtin(b)) => Some(std::ptr::eq(*a, *b)),

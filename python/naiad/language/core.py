@@ -105,10 +105,21 @@ _add_operators()
 
 
 class constexpr_type:
-    """The type of a constexpr."""
+    """The type of a constexpr, which is its value."""
+
+    __naiad_builtin__ = "constexpr_type"
 
     def __init__(self, value):
         self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, constexpr_type) and bool(self.value == other.value)
+
+    def __hash__(self):
+        return hash(self.value)
+
+    def __repr__(self):
+        return f"constexpr_type[{self.value}]"
 
 
 class const:

@@ -40,6 +40,11 @@ pub fn constexpr(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     Ok(o.val.clone())
 }
 
+/// The type that a constexpr of this value has.
+pub fn constexpr_type(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
+    Ok(Val::ConstexprType(Rc::new(constexpr(l, a)?)))
+}
+
 /// What a constexpr holds. Here it is that, so any value is its own.
 pub fn unwrapped(_: &mut Lower<'_>, a: &Args) -> Result<Val> {
     Ok(a.need(0).val.clone())

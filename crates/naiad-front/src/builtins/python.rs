@@ -127,6 +127,7 @@ pub fn isinstance(_: &mut Lower<'_>, a: &Args) -> Result<Val> {
                     | ("dtype", Val::DType(_))
                     | ("tensor_descriptor", Val::Window(_))
                     | ("constexpr", Val::Const(_))
+                    | ("constexpr_type", Val::ConstexprType(_))
                     | ("bool", Val::Const(Const::Bool(_)))
                     | ("str", Val::Const(Const::Str(_)))
                     | ("int", Val::Const(Const::Int(_) | Const::Bool(_)))

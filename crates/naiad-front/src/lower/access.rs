@@ -44,9 +44,15 @@ impl Lower<'_> {
             Val::Const(_) | Val::DType(_) | Val::Function(_) if name == "value" => {
                 Some(object.clone())
             }
-            Val::Const(c) if matches!(name, "dtype" | "type") => {
+            Val::Const(c) if name == "dtype" => {
                 c.natural_type().map(|s| Val::DType(Type::scalar(s)))
             }
+            Val::Const(_) if name == "type" => Some(Val::ConstexprType(Rc::new(object.clone()))),
+            // A tuple that is known whole can be nothing but a constexpr.
+            Val::Tuple(_) if name == "type" && object.const_eq(object).is_some() => {
+                Some(Val::ConstexprType(Rc::new(object.clone())))
+            }
+            Val::ConstexprType(value) if name == "value" => Some((**value).clone()),
             Val::DType(ty) => self.dtype_attribute(*ty, name),
             Val::Tuple(t) => {
                 let field = t.names.as_ref().and_then(|n| n.iter().position(|f| f == name));
@@ -63,6 +69,7 @@ impl Lower<'_> {
             Val::Window(w) => crate::builtins::window::attribute(self, w, name),
             Val::Builtin(_)
             | Val::Function(_)
+            | Val::ConstexprType(_)
             | Val::Method(..)
             | Val::Iter(_)
             | Val::Undefined(_)

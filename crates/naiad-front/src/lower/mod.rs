@@ -281,6 +281,7 @@ impl Lower<'_> {
                 format!("a tuple ({})", items.join(", "))
             }
             Val::DType(ty) => format!("the type {}", type_name(*ty)),
+            Val::ConstexprType(value) => format!("the type of {}", self.describe(value)),
             Val::Function(_) => "a jit function".to_string(),
             Val::Builtin(e) => format!("the function `{}`", e.display_name()),
             Val::Method(_, e) => format!("the method `{}`", e.path),

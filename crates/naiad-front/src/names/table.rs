@@ -14,6 +14,7 @@ pub(super) static TABLE: &[Entry] = &[
     name("program_id", "axis", program::program_id),
     name("num_programs", "axis", program::num_programs),
     name("constexpr", "value", program::constexpr),
+    name("constexpr_type", "value", program::constexpr_type),
     name("tuple", "values=", program::tuple),
     name(
         "range",
