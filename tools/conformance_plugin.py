@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 import pytest
 from conformance_cases import exclusion
@@ -18,6 +19,41 @@ if "helpers" in _settings:
     _spec = importlib.util.spec_from_file_location("triton._internal_testing", _settings["helpers"])
     sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
     _spec.loader.exec_module(sys.modules[_spec.name])
+
+
+class _Launches:
+    """Sums the time within `kernel[grid](...)`, compilation included."""
+
+    seconds = 0.0
+    depth = 0
+
+    @classmethod
+    def watch(cls):
+        from triton.runtime.jit import JITFunction, KernelInterface
+
+        for owner in {JITFunction, KernelInterface}:
+            if "__getitem__" in owner.__dict__:
+                owner.__getitem__ = cls._timed(owner.__getitem__)
+
+    @classmethod
+    def _timed(cls, original):
+        def getitem(kernel, grid):
+            launch = original(kernel, grid)
+
+            def run(*args, **kwargs):
+                # What a launch launches in turn is its own time.
+                cls.depth += 1
+                start = time.perf_counter()
+                try:
+                    return launch(*args, **kwargs)
+                finally:
+                    cls.depth -= 1
+                    if cls.depth == 0:
+                        cls.seconds += time.perf_counter() - start
+
+            return run
+
+        return getitem
 
 
 def _write(kind, case, **facts):
@@ -52,6 +88,7 @@ def pytest_collection_modifyitems(config, items):
         else:
             mine.append(item)
     config.hook.pytest_deselected(items=others)
+    _Launches.watch()
     items[:] = mine
 
 
@@ -64,6 +101,7 @@ def pytest_runtest_protocol(item):
 
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(_settings["seconds"])
+    _Launches.seconds = 0.0
     try:
         return (yield)
     finally:
@@ -91,7 +129,8 @@ def pytest_runtest_logreport(report):
             why = getattr(phase, "wasxfail", "") or str(phase.longrepr[-1])
             break
     call = phases.get("call")
-    _write("ended", name, outcome=outcome, why=why, seconds=call.duration if call else 0.0)
+    seconds = call.duration if call else 0.0
+    _write("ended", name, outcome=outcome, why=why, seconds=seconds, launches=_Launches.seconds)
 
 
 def _shorten(report):

@@ -4,7 +4,7 @@ import collections
 import re
 
 from conformance import load
-from conformance_cases import EXCLUDED, FILES
+from conformance_cases import EXCLUDED, FILES, explanation
 
 HEAD = """# Conformance: Triton's own tests on Naiad
 
@@ -68,8 +68,10 @@ def failures(ours):
     rows = []
     for key, number in found.most_common():
         case, why = example[key]
-        rows.append([f"`{key[0]}`", f"`{cell(case)}`", number, cell(first_line(why))])
-    return "## What fails\n\n" + table(["file", "a case of it", "cases", "what it says"], rows) if rows else ""
+        row = [f"`{key[0]}`", f"`{cell(case)}`", number, cell(first_line(why)), explanation(key[0], case)]
+        rows.append(row)
+    heads = ["file", "a case of it", "cases", "what it says", "why"]
+    return "## What fails\n\n" + table(heads, rows) if rows else ""
 
 
 def first_line(why):
@@ -116,10 +118,25 @@ def times(ours, theirs):
             if row.get("outcome") == "passed" and mine.get(case, {}).get("outcome") == "passed"
         ]
         if both:
-            rows.append([f"`{name}`", len(both), *(sum(x[case]["seconds"] for case in both) for x in (mine, cases))])
+            parts = [(side, part) for part in ("launches", "seconds") for side in (mine, cases)]
+            seconds = [sum(side[case].get(part, 0.0) for case in both) for side, part in parts]
+            rows.append([f"`{name}`", len(both), *seconds])
     if not rows:
         return ""
-    rows.append(["**all**", *(sum(row[i] for row in rows) for i in range(1, 4))])
-    shown = [[name, n, f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}" if b else "–"] for name, n, a, b in rows]
-    heads = ["file", "cases that pass on both", "Naiad, seconds", "interpreter, seconds", "ratio"]
-    return "## Time beside Triton's interpreter\n\nOf the tests' bodies, compilation and reference results included, on two cores of one machine.\n\n" + table(heads, shown)
+    rows.append(["**all**", *(sum(row[i] for row in rows) for i in range(1, 6))])
+    shown = [[name, n, *beside(*seconds[:2]), *beside(*seconds[2:])] for name, n, *seconds in rows]
+    heads = ["file", "cases that pass on both", *["Naiad, s", "interpreter, s", "ratio"] * 2]
+    return TIMES + table(heads, shown)
+
+
+TIMES = """## Time beside Triton's interpreter
+
+On two cores of one machine. The first three columns are the time within `kernel[grid](...)`, compilation
+included. The other three are that of the tests' bodies, most of which is their own: inputs are made and
+results compared in NumPy, torch and Python.
+
+"""
+
+
+def beside(mine, theirs):
+    return f"{mine:.2f}", f"{theirs:.2f}", f"{mine / theirs:.2f}" if theirs else "–"
