@@ -111,6 +111,57 @@ def test_tensors_are_where_they_were_asked_to_be(script):
     ]
 
 
+def test_types_that_name_a_device(script):
+    body = """
+        made = torch.cuda.FloatTensor([1.0, 2.0])
+        assert made.device == CUDA and made.dtype == torch.float32 and made.type() == "torch.cuda.FloatTensor"
+        assert torch.cuda.LongTensor(2, 3).shape == (2, 3) and torch.cuda.ByteTensor(2).dtype == torch.uint8
+        host = torch.ones(2)
+        assert host.type() == "torch.FloatTensor" and isinstance(host, torch.FloatTensor)
+        assert isinstance(made, torch.cuda.FloatTensor) and not isinstance(host, torch.cuda.FloatTensor)
+        assert not isinstance(made, torch.cuda.HalfTensor)
+        for kind in torch.cuda.HalfTensor, "torch.cuda.HalfTensor":
+            assert (host.type(kind).device, host.type(kind).dtype) == (CUDA, torch.float16)
+        for kind in torch.DoubleTensor, "torch.DoubleTensor":
+            assert (made.type(kind).device.type, made.type(kind).dtype) == ("cpu", torch.float64)
+        assert made.type(torch.int8).device == CUDA and host.type(torch.int8).device.type == "cpu"
+        for wrong in (lambda: torch.Tensor(2, device="cuda"), lambda: torch.cuda.FloatTensor(2, device="cpu")):
+            try:
+                wrong()
+                assert False
+            except RuntimeError:
+                pass  # As with a GPU.
+        assert (twice(made) == 2 * made).all()
+        torch.set_default_tensor_type("torch.cuda.HalfTensor")
+        assert torch.zeros(2).device == CUDA and torch.zeros(2).dtype == torch.float16
+        torch.set_default_tensor_type(torch.FloatTensor)
+        assert torch.zeros(2).device.type == "cpu" and torch.zeros(2).dtype == torch.float32
+        """
+    script(body)
+
+
+def test_sparse_tensors(script):
+    body = """
+        index, values = torch.tensor([[0, 1], [1, 2]]), torch.tensor([3.0, 4.0])
+        dense = torch.zeros(2, 3)
+        dense[0, 1], dense[1, 2] = 3, 4
+        on = torch.sparse_coo_tensor(index, values, (2, 3), device="cuda")
+        rows = torch.sparse_csr_tensor([0, 1, 2], [1, 2], [3.0, 4.0], (2, 3), device="cuda")
+        for x in on, rows, dense.cuda().to_sparse(), dense.to_sparse().cuda(), dense.to_sparse().to("cuda"):
+            assert x.is_cuda and x.device == CUDA and x.is_sparse in (True, x.layout is torch.sparse_coo)
+            assert x.to_dense().is_cuda and (x.to_dense() == dense.cuda()).all()
+            assert x.cpu().device.type == "cpu" and x.cpu().to_dense().device.type == "cpu"
+            assert (x.cpu().to_dense() == dense).all()
+        for x in dense.to_sparse(), dense.to_sparse_csr(), dense.to_sparse().coalesce(), on.cpu(), on.cpu().coalesce():
+            assert x.device.type == "cpu" and not x.is_cuda and x.cpu() is x
+        assert "device='cuda:0'" in repr(on) and on._values().is_cuda and on.cuda() is on and rows.cuda() is rows
+        product = torch.sparse.mm(on, torch.ones(3, 2, device="cuda"))
+        assert product.is_cuda and (product == dense.cuda() @ torch.ones(3, 2, device="cuda")).all()
+        assert (twice(on._values()) == 2 * on._values()).all()
+        """
+    script(body)
+
+
 def test_models_train(script):
     body = """
         class Twice(torch.autograd.Function):

@@ -118,7 +118,15 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
     let py = obj.py();
     dlpack::learn(py)?;
     let untyped = obj.getattr_opt(intern!(py, "untyped_storage"))?;
-    let untyped = untyped.map(|untyped| untyped.call0()).transpose()?;
+    let untyped = match untyped.map(|untyped| untyped.call0()).transpose() {
+        Err(_) if is_sparse(obj) => {
+            return unfit(
+                "is a sparse tensor, which is several tensors",
+                "pass its indices and its values, or `x.to_dense()`",
+            );
+        }
+        other => other?,
+    };
     // The memory's device, whatever the tensor says: see `naiad.cuda`.
     let on_cpu = match &untyped {
         Some(untyped) => on_cpu(untyped)?,
@@ -152,6 +160,13 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
     };
     let view = View { elem, shape, strides };
     Ok(Tensor { elem, address, storage, view: Some(view), writable: true })
+}
+
+/// Whether the tensor says that it is kept in another way than with strides.
+fn is_sparse(obj: &Bound<'_, PyAny>) -> bool {
+    let layout =
+        obj.getattr(intern!(obj.py(), "layout")).and_then(|l| l.str()?.extract::<String>());
+    layout.is_ok_and(|layout| layout.starts_with("torch.sparse"))
 }
 
 fn check_negated(is_neg: &Bound<'_, PyAny>) -> Result<(), Trouble> {

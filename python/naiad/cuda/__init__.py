@@ -95,13 +95,14 @@ def _patch(chosen, tell):
         return
     if _has_gpu(torch):
         return
-    from . import api, tensors
+    from . import api, legacy, tensors
 
     _installed = chosen
     # Code that was compiled for cuda would not be for the tensors that come.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     tensors.patch()
     api.patch(chosen)
+    legacy.patch()
     if tell:
         tensors._State.on_first_use = staticmethod(_tell)
 

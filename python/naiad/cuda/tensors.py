@@ -24,7 +24,7 @@ _modes = torch._C._len_torch_function_stack
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 _real_device = _Base.device.__get__
 _real_to = _Base.to
-_storage = _Base.untyped_storage
+_SPARSE_ROWS = {torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc}
 
 
 def _is_cpu(tensor, *, real=_Base.is_cpu.__get__):
@@ -33,6 +33,19 @@ def _is_cpu(tensor, *, real=_Base.is_cpu.__get__):
         return real(tensor)
     with _without_overrides():
         return real(tensor)
+
+
+def _storage(tensor, *, real=_Base.untyped_storage):
+    """The memory that bears the mark. A sparse tensor has none of its own: its values' does."""
+    try:
+        return real(tensor)
+    except NotImplementedError:
+        with _without_overrides():
+            if tensor.layout is torch.sparse_coo:
+                return real(tensor._values())
+            if tensor.layout in _SPARSE_ROWS:
+                return real(tensor.values())
+        raise
 
 
 class _State:
@@ -84,7 +97,7 @@ def mark(tensor, device):
     try:
         _storage(tensor)._naiad_device = device
     except (NotImplementedError, RuntimeError):
-        # Sparse tensors, and wrappers of other tensors, have no memory of their own.
+        # Wrappers of other tensors have no memory of their own.
         pass
     return tensor
 
@@ -340,7 +353,8 @@ def _constructors():
 _LIKE = "empty_like full_like normal ones_like rand_like randint_like randn_like zeros_like".split()
 _NEW = "new_empty new_empty_strided new_full new_ones new_tensor new_zeros".split()
 _RESULTS = """
-    bfloat16 bool byte char clone contiguous double float half int long short
+    bfloat16 bool byte char clone coalesce contiguous double float half int long short to_dense
+    to_sparse to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr
 """.split()
 
 
