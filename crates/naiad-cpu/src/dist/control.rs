@@ -1,10 +1,13 @@
 //! Loops and branches.
 //!
-//! A number that a loop carries is a carried value here too. A tile that it carries has two buffers: a
-//! round reads the one and writes the other, and their addresses change places.
+//! A number that a loop carries is a carried value here too. A tile that it carries has a buffer that
+//! each round changes in its place, if every element of the new tile wants nothing of the old one but
+//! the same element; else it has two: a round reads the one and writes the other, and their addresses
+//! change places.
 
 use super::elementwise::wide_int;
 use super::group::Root;
+use super::plan::{self, Class};
 use super::{Buffer, Dist, Place, Result, SiteInfo, stored};
 use naiad_ir::scalar::{Predicate, Rounding};
 use naiad_ir::thread::{ThreadOp, ThreadType};
@@ -13,8 +16,10 @@ use naiad_ir::{Block, Inst, OpInfo, Value};
 
 /// What is carried round a loop, one for each value of the kernel's loop.
 struct Slot {
-    /// Of a tile: the buffer's shape and element; its addresses are carried.
+    /// Of a tile: its first buffer.
     tile: Option<Buffer>,
+    /// There is no other.
+    in_place: bool,
 }
 
 impl Dist<'_> {
@@ -52,25 +57,34 @@ impl Dist<'_> {
     }
 
     /// Begins to carry values: scalars as they are, of tiles two addresses.
-    fn carry(&mut self, inits: &[Value]) -> Result<(Vec<Slot>, Vec<Value>)> {
+    /// `params` and `next` are what a round gets and passes on.
+    fn carry(
+        &mut self,
+        inits: &[Value],
+        params: &[Value],
+        next: &[Value],
+    ) -> Result<(Vec<Slot>, Vec<Value>)> {
         let mut slots = Vec::new();
         let mut values: Vec<Result<Value>> = Vec::new();
-        for &init in inits {
+        for (i, &init) in inits.iter().enumerate() {
             let ty = self.f.ty(init);
             if ty.is_scalar() {
                 if self.is_pending(init) {
                     self.close_group()?;
                 }
                 values.push(self.scalar(init));
-                slots.push(Slot { tile: None });
+                slots.push(Slot { tile: None, in_place: false });
                 continue;
             }
             let elem = stored(ty.elem);
             let now = self.new_buffer(elem, ty.shape, None);
-            let next = self.new_buffer(elem, ty.shape, None);
             self.add_root(Root::Keep { value: init, into: Some(now.clone()) })?;
-            values.extend([Ok(now.addr), Ok(next.addr)]);
-            slots.push(Slot { tile: Some(now) });
+            let in_place = self.changes_in_place(params[i], next[i]);
+            if !in_place {
+                let other = self.new_buffer(elem, ty.shape, None);
+                values.extend([Ok(now.addr), Ok(other.addr)]);
+            }
+            slots.push(Slot { tile: Some(now), in_place });
         }
         self.close_group()?;
         Ok((slots, values.into_iter().collect::<Result<Vec<_>>>()?))
@@ -80,6 +94,10 @@ impl Dist<'_> {
     fn receive(&mut self, params: &[Value], slots: &[Slot], carried: &[Value]) {
         let mut carried = carried.iter();
         for (&param, slot) in params.iter().zip(slots) {
+            if let (Some(buffer), true) = (&slot.tile, slot.in_place) {
+                self.places.insert(param, Place::Buffer(buffer.clone()));
+                continue;
+            }
             let Some(&value) = carried.next() else { return };
             let place = match &slot.tile {
                 None => Place::Scalar(value),
@@ -101,9 +119,12 @@ impl Dist<'_> {
                 at += 1;
                 continue;
             };
-            let (now, other) = (carried[at], carried[at + 1]);
-            at += 2;
-            // Changed in its place.
+            let (now, other) = match slot.in_place {
+                true => (buffer.addr, buffer.addr),
+                false => (carried[at], carried[at + 1]),
+            };
+            at += if slot.in_place { 0 } else { 2 };
+            // Changed already.
             let stays = matches!(self.places.get(value), Some(Place::Buffer(b))
                 if b.addr == now && b.strides == buffer.strides && b.elem == buffer.elem);
             if !stays {
@@ -118,10 +139,34 @@ impl Dist<'_> {
         for (&value, slot) in next.iter().zip(slots) {
             match &slot.tile {
                 None => out.push(self.scalar(value)?),
-                Some(_) => out.extend(swapped.next().into_iter().flatten()),
+                Some(_) => {
+                    let pair = swapped.next();
+                    if !slot.in_place {
+                        out.extend(pair.into_iter().flatten());
+                    }
+                }
             }
         }
         Ok(out)
+    }
+
+    /// Whether all that is made of a carried tile is its next value, element by element.
+    fn changes_in_place(&self, param: Value, next: Value) -> bool {
+        let mut at = param;
+        while at != next {
+            let [user] = *self.plan.users(at) else { return false };
+            let stays = match self.f.op(user) {
+                TileOp::Dot { a, b, acc, .. } => *acc == Some(at) && *a != at && *b != at,
+                op => op.is_lanewise() && plan::class(self.f, user) == Class::Virtual,
+            };
+            let &[result] = self.f.results(user) else { return false };
+            if !stays || self.f.ty(result).shape != self.f.ty(param).shape {
+                return false;
+            }
+            at = result;
+        }
+        // Nobody but the end of the round gets it.
+        self.plan.users(at).len() == 1 && at != param
     }
 
     fn yielded(&self, block: Block) -> Vec<Value> {
@@ -146,7 +191,8 @@ impl Dist<'_> {
         body: Block,
     ) -> Result<()> {
         self.settle(inst)?;
-        let (slots, values) = self.carry(inits)?;
+        let params = self.f.block_params(body).to_vec();
+        let (slots, values) = self.carry(inits, &params[1..], &self.yielded(body))?;
         let ty = self.b.vector(self.scalar(bounds[0])?).elem;
         let mut wide = [bounds[0]; 3];
         for (w, v) in wide.iter_mut().zip(bounds) {
@@ -163,7 +209,6 @@ impl Dist<'_> {
         let l = self.b.begin_for(wide, values);
         let entered = self.places.enter();
         self.poll();
-        let params = self.f.block_params(body).to_vec();
         let iv = match ty.scalar() {
             Some(s) => self.b.cast(l.iv, s, Rounding::Nearest),
             None => l.iv,
@@ -191,7 +236,10 @@ impl Dist<'_> {
             return self.unsupported(inst, "a loop that may wait for other programs");
         }
         self.settle(inst)?;
-        let (slots, inits) = self.carry(inits)?;
+        let params = self.f.block_params(before).to_vec();
+        // The body gets what the test passes on, not what it got.
+        let none = vec![inits.first().copied().unwrap_or(Value::new(0)); inits.len()];
+        let (slots, inits) = self.carry(inits, &params, &none)?;
         let Some(TileOp::Condition { cond, values: passed }) = self.f.terminator(before).cloned()
         else {
             return self.unsupported(inst, "a loop without a condition");

@@ -3,13 +3,14 @@
 
 use super::access::Reach;
 use super::group::Root;
-use super::lanes::{Map, Nest, bounds, identity};
+use super::lanes::{Bound, Map, Nest, bounds, identity};
 use super::nest::Job;
 use super::{Dist, Param, Result};
 use naiad_ir::scalar::BinaryFn;
 use naiad_ir::thread::RuntimeFn;
 use naiad_ir::tile::TileOp;
-use naiad_ir::{Def, Inst, Value};
+use naiad_ir::{Def, Inst, OpInfo, Value};
+use naiad_opt::affine::Expr;
 
 /// A store of a load.
 pub(super) struct Move {
@@ -86,9 +87,45 @@ impl Dist<'_> {
         }
         let size = self.access(what.store).map_or(1, |a| a.elem.size());
         args.push(self.b.i64(size as i64));
-        args.push(self.param(Param::Stream));
+        // What is stored past the cache comes from beyond it, and the next program wants what follows.
+        let mut hints = naiad_kernels::copy::STREAM;
+        for (axis, next) in
+            what.axes.iter().zip([naiad_kernels::copy::NEXT_0, naiad_kernels::copy::NEXT_1])
+        {
+            let follows = job.bounds.iter().any(|b| match b {
+                Bound::Below(d, e) | Bound::From(d, e) => {
+                    usize::from(*d) == *axis && self.follows_program(e)
+                }
+                Bound::Uniform(_) => false,
+            });
+            hints |= if follows { next } else { 0 };
+        }
+        let (streams, hints) = (self.param(Param::Stream), self.b.i64(hints));
+        args.push(self.b.mul(streams, hints));
         self.b.call(RuntimeFn::Copy2d, args);
         Ok(())
+    }
+
+    /// Whether a number depends on the program's place along the first axis of the grid, along which
+    /// programs follow one another.
+    fn follows_program(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Const(_) => false,
+            Expr::Value(v) => self.is_of_program(*v, 0),
+            Expr::Add(a, b) | Expr::Mul(a, b) => self.follows_program(a) || self.follows_program(b),
+        }
+    }
+
+    fn is_of_program(&self, v: Value, depth: u32) -> bool {
+        let Some(op) = self.f.defining_op(v).filter(|_| depth < 16) else { return false };
+        if let TileOp::ProgramId { axis } = op {
+            return *axis == 0;
+        }
+        let mut found = false;
+        if op.is_lanewise() {
+            op.each_value(&mut |v| found |= self.is_of_program(v, depth + 1));
+        }
+        found
     }
 
     /// The address at the box's first element, and the steps along both axes.
