@@ -35,11 +35,10 @@ impl Emit<'_> {
         if of.is_float() {
             let native: fn(&mut Self, ir::Value) -> ir::Value = match f {
                 UnaryFn::Neg => |e, x| e.b.ins().fneg(x),
-                UnaryFn::Abs if !x.is_scalar() => |e, x| {
-                    let lane = e.b.func.dfg.value_type(x).lane_type();
-                    let rest = e.splat_const(lane, u64::MAX >> (65 - lane.bits()));
-                    e.b.ins().band(x, rest)
-                },
+                UnaryFn::Abs if !x.is_scalar() => {
+                    let size = u64::MAX >> (65 - x.lane.bits());
+                    return Ok(self.band(x, &Lanes::constant(x.lane, x.count, size)));
+                }
                 UnaryFn::Abs => |e, x| e.b.ins().fabs(x),
                 UnaryFn::Floor => |e, x| e.b.ins().floor(x),
                 UnaryFn::Ceil => |e, x| e.b.ins().ceil(x),
