@@ -1,5 +1,6 @@
 //! Prints what a kernel becomes: `distribute FILE.tir tile|thread|clif|code`; code as it is, in bytes.
 
+use naiad_cpu::Level;
 use naiad_diag::Source;
 use naiad_ir::tile::Tile;
 use std::io::Write;
@@ -15,7 +16,8 @@ fn main() {
     if stage == "tile" {
         return print!("{func}");
     }
-    let loops = match naiad_cpu::dist::distribute(&func, &naiad_cpu::Facts::default()) {
+    let vector = Level::vector_bytes(Level::host());
+    let loops = match naiad_cpu::dist::distribute(&func, &naiad_cpu::Facts::default(), vector) {
         Ok(loops) => loops.func,
         Err(e) => panic!("not compiled: {}", e.what),
     };

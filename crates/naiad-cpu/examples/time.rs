@@ -1,12 +1,12 @@
 //! Times a kernel's way to machine code, and the code without Python around it:
-//! `time FILE.tir GRID ARG...`.
+//! `time [none|avx2|avx512] FILE.tir GRID ARG...`: with the widest vectors of this machine, or these.
 //!
 //! The grid is `X`, `X,Y` or `X,Y,Z`. An argument is a number, or `f1048576`: memory of so many random
 //! floats. Figures are the best and the median of runs that take half a second, since the machine may
 //! be shared.
 #![allow(clippy::print_stdout)]
 
-use naiad_cpu::{Arg, Code, Facts, Host, Options, Outcome};
+use naiad_cpu::{Arg, Code, Facts, Host, Level, Options, Outcome};
 use naiad_diag::Source;
 use naiad_ir::Inst;
 use naiad_ir::tile::Tile;
@@ -22,7 +22,13 @@ impl Host for Alone {
 }
 
 fn main() {
-    let mut words = std::env::args().skip(1);
+    let mut words = std::env::args().skip(1).peekable();
+    let levels = [("none", None), ("avx2", Some(Level::Avx2)), ("avx512", Some(Level::Avx512))];
+    let named = words.peek().and_then(|w| levels.iter().find(|(name, _)| name == w));
+    let level = named.map_or_else(Level::host, |(_, level)| {
+        words.next();
+        *level
+    });
     let path = words.next().expect("a file of Tile IR");
     let text = std::fs::read_to_string(&path).expect("the file can be read");
     let grid: Vec<u32> =
@@ -51,10 +57,11 @@ fn main() {
         naiad_opt::optimize(&mut optimized);
     });
     let facts = Facts::of(&args, &naiad_cpu::written(&optimized));
-    let distribute = || naiad_cpu::dist::distribute(&optimized, &facts).expect("loops");
+    let vector = Level::vector_bytes(level);
+    let distribute = || naiad_cpu::dist::distribute(&optimized, &facts, vector).expect("loops");
     report("distribute", || drop(black_box(distribute())));
     let (loops, table) = (distribute().func, naiad_cpu::runtime::table::table());
-    let write = || naiad_cpu::clif::write(&loops, table).expect("machine code");
+    let write = || naiad_cpu::clif::write_with(level, &loops, table).expect("machine code");
     report("write", || drop(black_box(write())));
     println!(
         "{} ops of Thread IR, {} bytes of code",
@@ -62,7 +69,7 @@ fn main() {
         write().code_bytes()
     );
 
-    let code = Code::new(&optimized, &facts).unwrap_or_else(|e| panic!("{e:?}"));
+    let code = Code::with(level, &optimized, &facts).unwrap_or_else(|e| panic!("{e:?}"));
     for threads in [1, 2] {
         let options = Options { threads, interrupt: None, flag: None };
         // SAFETY: the facts are those of the arguments, whose memory lives until the end.

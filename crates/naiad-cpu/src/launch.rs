@@ -11,6 +11,7 @@ use crate::clif::{self, Machine};
 use crate::dist::{Distributed, Param, SiteInfo, Unsupported, distribute, plan};
 use crate::facts::Facts;
 use crate::runtime::{pool, table};
+use crate::wide::Level;
 use naiad_diag::Diagnostic;
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Inst};
@@ -113,12 +114,22 @@ pub struct Options<'a> {
 impl Code {
     /// Compiles a verified kernel.
     pub fn new(func: &Function<Tile>, facts: &Facts) -> Result<Code, CompileError> {
+        Code::with(Level::host(), func, facts)
+    }
+
+    /// Compiles a verified kernel with loops over such vectors beside Cranelift's code, or none.
+    pub fn with(
+        wide: Option<Level>,
+        func: &Function<Tile>,
+        facts: &Facts,
+    ) -> Result<Code, CompileError> {
         let Distributed { func: loops, params, sites } =
-            distribute(func, facts).map_err(CompileError::Unsupported)?;
+            distribute(func, facts, Level::vector_bytes(wide)).map_err(CompileError::Unsupported)?;
         if cfg!(debug_assertions) {
             naiad_ir::verify(&loops).map_err(CompileError::Internal)?;
         }
-        let machine = clif::write(&loops, table::table()).map_err(CompileError::Internal)?;
+        let machine =
+            clif::write_with(wide, &loops, table::table()).map_err(CompileError::Internal)?;
         Ok(Code { machine, params, sites, work: plan::work(func) })
     }
 

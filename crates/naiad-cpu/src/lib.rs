@@ -6,9 +6,11 @@ pub mod expand;
 pub mod facts;
 pub mod launch;
 pub mod runtime;
+pub mod wide;
 
 pub use facts::Facts;
 pub use launch::{Arg, Code, CompileError, Fault, Host, Options, Outcome};
+pub use wide::Level;
 
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;

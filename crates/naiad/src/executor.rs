@@ -5,7 +5,7 @@
 
 use crate::Result;
 use naiad_cpu::dist::{SiteInfo, Unsupported};
-use naiad_cpu::{CompileError, Facts, Outcome};
+use naiad_cpu::{CompileError, Facts, Level, Outcome};
 use naiad_diag::{Diagnostic, Id, Severity};
 use naiad_interp::{Arg, LaunchOptions, Oracle, PolicyKind, Report};
 use naiad_ir::tile::Tile;
@@ -117,7 +117,8 @@ pub fn stage(func: &Function<Tile>, stage: Stage) -> Result<String> {
     if stage == Stage::Optimized {
         return Ok(func.to_string());
     }
-    let loops = naiad_cpu::dist::distribute(&func, &Facts::default());
+    let vector = Level::vector_bytes(Level::host());
+    let loops = naiad_cpu::dist::distribute(&func, &Facts::default(), vector);
     let loops = loops.map_err(|why| no_code(&why, &func))?.func;
     Ok(match stage {
         Stage::Optimized | Stage::Thread => loops.to_string(),

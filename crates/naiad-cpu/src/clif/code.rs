@@ -2,7 +2,7 @@
 
 use cranelift_codegen::binemit::Reloc;
 use cranelift_codegen::ir::{ExternalName, LibCall};
-use cranelift_codegen::{CompiledCode, FinalizedRelocTarget};
+use cranelift_codegen::{Context, FinalizedRelocTarget};
 use memmap2::{Mmap, MmapMut};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::__m128i;
@@ -13,29 +13,53 @@ pub struct Code {
     len: usize,
 }
 
+/// Where functions begin: a line of cache.
+const ALIGN: usize = 64;
+
 impl Code {
-    pub fn new(compiled: &CompiledCode) -> Result<Code, String> {
+    /// The code of a context that has compiled a function, and of the functions beside it that it calls.
+    pub fn new(context: &Context, beside: &[Vec<u8>]) -> Result<Code, String> {
+        let compiled = context.compiled_code().ok_or("nothing was compiled")?;
         let bytes = compiled.code_buffer();
-        let mut pages = MmapMut::map_anon(bytes.len()).map_err(|e| e.to_string())?;
+        let mut len = bytes.len();
+        let places: Vec<usize> = beside
+            .iter()
+            .map(|f| {
+                let at = len.next_multiple_of(ALIGN);
+                len = at + f.len();
+                at
+            })
+            .collect();
+        let mut pages = MmapMut::map_anon(len).map_err(|e| e.to_string())?;
         pages[..bytes.len()].copy_from_slice(bytes);
+        for (&at, f) in places.iter().zip(beside) {
+            pages[at..at + f.len()].copy_from_slice(f);
+        }
+        let names = context.func.params.user_named_funcs();
         for reloc in compiled.buffer.relocs() {
-            let address = match (&reloc.target, reloc.kind) {
-                (FinalizedRelocTarget::ExternalName(ExternalName::LibCall(f)), Reloc::Abs8) => {
-                    library(*f)
-                }
-                _ => None,
-            };
-            let address = address.ok_or_else(|| format!("it refers to {:?}", reloc.target))?;
-            let value = (address as u64).wrapping_add_signed(reloc.addend);
             let at = reloc.offset as usize;
-            pages[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+            let FinalizedRelocTarget::ExternalName(name) = &reloc.target else {
+                return Err(format!("it refers to {:?}", reloc.target));
+            };
+            match (name, reloc.kind) {
+                (ExternalName::LibCall(f), Reloc::Abs8) => {
+                    let address = library(*f).ok_or_else(|| format!("it calls {f}"))?;
+                    let value = (address as u64).wrapping_add_signed(reloc.addend);
+                    pages[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+                }
+                (ExternalName::User(name), Reloc::X86CallPCRel4) => {
+                    let to = places[names[*name].index as usize] as i64;
+                    let distance = to + reloc.addend - at as i64;
+                    pages[at..at + 4].copy_from_slice(&(distance as i32).to_ne_bytes());
+                }
+                _ => return Err(format!("it refers to {:?}", reloc.target)),
+            }
         }
         // SAFETY: the pages are mapped.
-        unsafe { icache::clear_cache(pages.as_ptr().cast(), bytes.len()) }
-            .map_err(|e| e.to_string())?;
+        unsafe { icache::clear_cache(pages.as_ptr().cast(), len) }.map_err(|e| e.to_string())?;
         let pages = pages.make_exec().map_err(|e| e.to_string())?;
         icache::pipeline_flush_mt().map_err(|e| e.to_string())?;
-        Ok(Code { pages, len: bytes.len() })
+        Ok(Code { pages, len })
     }
 
     pub fn bytes(&self) -> &[u8] {

@@ -15,7 +15,7 @@ use std::mem::offset_of;
 const MAX_VALUES: usize = 4;
 
 /// What a jump passes on.
-type Args = SmallVec<[ir::BlockArg; 8]>;
+pub type Args = SmallVec<[ir::BlockArg; 8]>;
 
 impl Writer<'_, '_> {
     pub fn guard(&mut self, cond: Value, site: u32, values: &[Value]) -> Written {
@@ -59,7 +59,7 @@ impl Writer<'_, '_> {
     }
 
     /// Parameters of a Cranelift block that take values like these.
-    fn block_params(&mut self, block: ir::Block, like: &[Lanes]) -> Made {
+    pub fn block_params(&mut self, block: ir::Block, like: &[Lanes]) -> Made {
         like.iter()
             .map(|x| {
                 let ty = part_type(x.lane, x.count);
@@ -71,7 +71,7 @@ impl Writer<'_, '_> {
     }
 
     /// Arguments for parameters that were made by [`Writer::block_params`]: masks take their width.
-    fn block_args(&mut self, params: &[Lanes], values: &[Lanes]) -> Args {
+    pub fn block_args(&mut self, params: &[Lanes], values: &[Lanes]) -> Args {
         let mut args = Args::new();
         for (param, value) in params.iter().zip(values) {
             let value = if param.lane == value.lane {
@@ -84,7 +84,7 @@ impl Writer<'_, '_> {
         args
     }
 
-    fn bind(&mut self, params: &[Value], values: &[Lanes]) {
+    pub fn bind(&mut self, params: &[Value], values: &[Lanes]) {
         for (&p, v) in params.iter().zip(values) {
             self.values[p.index()] = Some(v.clone());
         }

@@ -8,7 +8,7 @@
 //!   memory.rs    accesses                      masks.rs    masks, choices
 //!   frame.rs     places of scratch buffers     arith.rs    functions of numbers
 //!   code.rs      memory for code               cast.rs     conversions
-//!   aside.rs     calls that keep all registers
+//!   aside.rs     calls that keep all registers wide.rs      calls of loops that crate::wide writes
 //! ```
 //!
 //! A vector of any number of lanes is written as parts of at most 128 bits, the widest that Cranelift
@@ -33,10 +33,12 @@ mod masks;
 mod memory;
 mod target;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+mod wide;
 mod writer;
 
 use crate::expand::expand;
+use crate::wide::Level;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_frontend::FunctionBuilderContext;
@@ -130,6 +132,19 @@ pub fn write(func: &Function<Thread>, table: &RuntimeTable) -> Result<Machine, E
     write_for(Target::host()?, func, table)
 }
 
+/// Writes the function for this machine with loops over such vectors beside Cranelift's code, or none;
+/// [`write`] takes the widest that the machine has.
+pub fn write_with(
+    wide: Option<Level>,
+    func: &Function<Thread>,
+    table: &RuntimeTable,
+) -> Result<Machine, Error> {
+    if wide == Level::host() {
+        return write(func, table);
+    }
+    write_for(&Target::wide(wide)?, func, table)
+}
+
 /// The function in Cranelift's IR as it is handed over, before any optimization.
 pub fn text(func: &Function<Thread>, table: &RuntimeTable) -> Result<String, Error> {
     let mut context = Context::new();
@@ -147,10 +162,10 @@ fn write_for(
     let mut context = Context::new();
     let needs =
         writer::write(target, &func, table, &mut context.func, &mut FunctionBuilderContext::new())?;
-    let compiled = context
+    context
         .compile(&*target.isa, &mut ControlPlane::default())
         .map_err(|e| fault(&func.name, format!("Cranelift refused it: {:?}", e.inner)))?;
-    let code = code::Code::new(compiled).map_err(|why| fault(&func.name, why))?;
+    let code = code::Code::new(&context, &needs.beside).map_err(|why| fault(&func.name, why))?;
     let constants = needs.constants.into_iter().map(Aligned).collect();
     Ok(Machine { code, frame_bytes: needs.frame_bytes, constants })
 }

@@ -1,6 +1,7 @@
 //! What is known of the machine that code is written for.
 
 use super::{Error, fault};
+use crate::wide::Level;
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use std::sync::OnceLock;
@@ -11,14 +12,22 @@ pub struct Target {
     pub blends: bool,
     /// Whether vectors of floats are rounded to integers in one instruction.
     pub rounds: bool,
+    /// The vectors of the loops that are written beside Cranelift.
+    pub wide: Option<Level>,
 }
 
 impl Target {
     /// This machine, with all of its instructions that Cranelift knows.
     pub fn host() -> Result<&'static Target, Error> {
         static HOST: OnceLock<Result<Target, Error>> = OnceLock::new();
-        let host = HOST.get_or_init(|| Target::new(cranelift_native::builder()));
+        let host = HOST.get_or_init(|| Target::wide(Level::host()));
         host.as_ref().map_err(Clone::clone)
+    }
+
+    /// This machine, with loops over such vectors, or none.
+    pub fn wide(level: Option<Level>) -> Result<Target, Error> {
+        let target = Target::new(cranelift_native::builder())?;
+        Ok(Target { wide: level, ..target })
     }
 
     /// This machine as if it had only what every one of its kind has, and these features.
@@ -55,7 +64,7 @@ impl Target {
         };
         let x64 = isa.name() == "x64";
         let (blends, rounds) = (x64 && has("has_sse41"), !x64 || has("has_sse41"));
-        Ok(Target { isa, blends, rounds })
+        Ok(Target { isa, blends, rounds, wide: None })
     }
 }
 

@@ -6,6 +6,7 @@ use super::lanes::{Lanes, int_type, lane_type, lanes_in_part, part_type};
 use super::memory::{ACCESS, Place};
 use super::target::Target;
 use super::{Error, RuntimeTable, aside, fault};
+use crate::wide;
 use cranelift_codegen::ir::{self, AbiParam, AtomicRmwOp, InstBuilder, Signature, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use naiad_ir::scalar::Predicate;
@@ -19,6 +20,8 @@ use smallvec::SmallVec;
 pub struct Needs {
     pub frame_bytes: usize,
     pub constants: Vec<u128>,
+    /// Functions beside this one, by the numbers in the names by which it calls them.
+    pub beside: Vec<Vec<u8>>,
 }
 
 /// Writes a function.
@@ -59,15 +62,18 @@ pub fn write(
         frame,
         report,
         failures: Vec::new(),
+        beside: Vec::new(),
+        block_bytes: 0,
     };
     for (i, &param) in func.params().iter().enumerate() {
         writer.param(slots, i, param).map_err(|why| fault(&func.name, why))?;
     }
     writer.block(func.entry()).map_err(|why| fault(&func.name, why))?;
     writer.failures();
-    let Writer { emit, layout, .. } = writer;
+    let Writer { emit, layout, beside, block_bytes, .. } = writer;
     emit.b.finalize(target.isa.frontend_config());
-    Ok(Needs { frame_bytes: layout.bytes, constants: emit.pool.constants })
+    let frame_bytes = layout.bytes + block_bytes;
+    Ok(Needs { frame_bytes, constants: emit.pool.constants, beside })
 }
 
 pub type Written = Result<(), String>;
@@ -81,11 +87,14 @@ pub struct Writer<'f, 'b> {
     regs: Vec<(Value, Vector, Vec<Variable>)>,
     /// Comparisons that need not be made.
     implied: FxHashSet<Inst>,
-    layout: Frame,
-    frame: ir::Value,
+    pub layout: Frame,
+    pub frame: ir::Value,
     pub report: ir::Value,
     /// Guards, whose failing is written behind everything else.
     pub failures: Vec<(ir::Block, u32, Vec<ir::Value>)>,
+    pub beside: Vec<Vec<u8>>,
+    /// The size of the memory behind scratch that loops beside Cranelift's code are given.
+    pub block_bytes: usize,
 }
 
 impl Writer<'_, '_> {
@@ -138,7 +147,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn inst(&mut self, inst: Inst) -> Written {
+    pub fn inst(&mut self, inst: Inst) -> Written {
         let op = self.func.op(inst);
         let made = self.op(inst, op)?;
         let results = self.func.results(inst);
@@ -280,7 +289,13 @@ impl Writer<'_, '_> {
                 return Ok(Made::new());
             }
             ThreadOp::For { lower, upper, step, inits, body } => {
-                return self.for_loop([*lower, *upper, *step], inits, *body);
+                let bounds = [*lower, *upper, *step];
+                if let Some(level) = self.emit.target.wide
+                    && let Some(wide) = wide::write(self.func, op, level)
+                {
+                    return self.wide_loop(wide, bounds, inits, *body);
+                }
+                return self.for_loop(bounds, inits, *body);
             }
             ThreadOp::While { inits, before, after } => {
                 return self.while_loop(inits, *before, *after);

@@ -196,12 +196,14 @@ struct Dist<'a> {
     products: FxHashMap<Value, whole::Product>,
     /// What is being made runs only in one of two versions, so that nothing else may build on it.
     in_version: bool,
+    /// Of the machine's registers.
+    vector_bytes: u32,
     /// What wants something at an earlier position has got it, or is a root of the open group.
     now: u32,
 }
 
-/// Turns a verified kernel into loops.
-pub fn distribute(f: &Function<Tile>, facts: &Facts) -> Result<Distributed> {
+/// Turns a verified kernel into loops, over vectors for a machine whose registers have so many bytes.
+pub fn distribute(f: &Function<Tile>, facts: &Facts, vector_bytes: u32) -> Result<Distributed> {
     let mut b = Builder::new(&f.name);
     let mut params = Vec::new();
     let mut param = |b: &mut Builder, p: Param, ty: Vector| {
@@ -239,6 +241,7 @@ pub fn distribute(f: &Function<Tile>, facts: &Facts) -> Result<Distributed> {
         products: FxHashMap::default(),
         in_version: false,
         now: 0,
+        vector_bytes,
     };
     dist.programs(first, number, count)?;
     let Dist { b, params, sites, .. } = dist;

@@ -199,8 +199,8 @@ impl Dist<'_> {
             let data = self.f.ty(*v).elem.scalar().is_some_and(|s| s.is_float() && s.bits() == 64);
             wide |= data && map.contains(&Some(va as u8));
         }
-        let lanes = if weight <= LIGHT { 16 } else { 8 };
-        let lanes = if wide { lanes / 2 } else { lanes };
+        let bytes = if weight <= LIGHT { 64 } else { 32.max(self.vector_bytes) };
+        let lanes = bytes / if wide { 8 } else { 4 };
         lanes.min(group.shape.dim(va) as u32)
     }
 

@@ -1,0 +1,119 @@
+//! Loops over vectors that are wider than Cranelift's.
+//!
+//! ```text
+//!   a `for` of Thread IR
+//!     select   straight-line, over vectors; scalars are invariant or affine
+//!     lower    ops -> machine instructions; what is not written here stays with Cranelift   arith.rs, cast.rs
+//!       code     values, constants, the loop's block of memory
+//!     alloc    registers, and the function around the loop
+//!       machine  the table of instructions            encode   their bytes
+//!   a function of the C calling convention of Unix: (block, end of the index, up to 4 addresses)
+//! ```
+//!
+//! Cranelift's code around the loop computes its scalars, puts what the loop wants into the block, calls
+//! the function if there is at least one round, and takes results from the block. Whatever the loop has
+//! that is not written here, the whole loop is left to Cranelift, which so remains the portable writer
+//! and the oracle of this one. Results are the same bits, NaN payloads apart.
+
+mod alloc;
+mod arith;
+mod cast;
+mod code;
+mod encode;
+mod lower;
+mod machine;
+mod select;
+
+pub use alloc::PASSED;
+pub use code::Input;
+pub use machine::Level;
+
+use naiad_ir::thread::{Thread, ThreadOp};
+use naiad_ir::{Block, Function, Inst, Value};
+use std::sync::OnceLock;
+
+/// A loop as a function, and what it expects of its caller.
+pub struct Wide {
+    pub bytes: Vec<u8>,
+    /// Scalar ops of the body to be run first, with the induction variable at its first value.
+    pub scalars: Vec<Inst>,
+    /// What the induction variable grows by in a round, a power of 2.
+    pub step: i64,
+    /// Addresses to be passed: the first [`PASSED`] as arguments.
+    pub streams: Vec<Stream>,
+    pub inputs: Vec<(Input, u32)>,
+    /// Where in the block the results are.
+    pub results: Vec<u32>,
+    pub block_bytes: u32,
+}
+
+pub struct Stream {
+    pub start: Value,
+    /// Where in the block the start goes that is no argument.
+    pub at: Option<u32>,
+    /// Where in the block it goes by how much the address moves in a round.
+    pub moves: Option<u32>,
+}
+
+impl Level {
+    /// What this machine has.
+    pub fn host() -> Option<Level> {
+        static HOST: OnceLock<Option<Level>> = OnceLock::new();
+        *HOST.get_or_init(detect)
+    }
+
+    /// Bytes of the vectors that loops should be over: Cranelift's are of 16.
+    pub fn vector_bytes(level: Option<Level>) -> u32 {
+        level.map_or(16, Level::bytes)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> Option<Level> {
+    macro_rules! has {
+        ($($feature:tt)*) => { $( std::is_x86_feature_detected!($feature) )&&* };
+    }
+    if has!("avx512f" "avx512bw" "avx512dq" "avx512vl" "avx512cd" "avx2" "fma") {
+        Some(Level::Avx512)
+    } else if has!("avx2" "fma" "f16c") {
+        Some(Level::Avx2)
+    } else {
+        None
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detect() -> Option<Level> {
+    None
+}
+
+/// Writes a loop, if all of it can be written.
+pub fn write(func: &Function<Thread>, op: &ThreadOp, level: Level) -> Option<Wide> {
+    let ThreadOp::For { body, .. } = op else { return None };
+    let l = select::Loop::new(func, op)?;
+    let mut code = lower::lower(&l, level)?;
+    let written = alloc::write(&mut code)?;
+    let streams = code.streams.iter().enumerate().map(|(i, s)| Stream {
+        start: s.start,
+        at: i.checked_sub(PASSED).map(|i| written.starts[i]),
+        moves: written.moves[i],
+    });
+    let streams: Vec<Stream> = streams.collect();
+    let scalars = scalars(&l, *body, &code);
+    Some(Wide {
+        bytes: written.bytes,
+        scalars,
+        step: l.step,
+        streams,
+        inputs: code.inputs,
+        results: code.results,
+        block_bytes: written.block_bytes,
+    })
+}
+
+fn scalars(l: &select::Loop<'_>, body: Block, code: &code::Code) -> Vec<Inst> {
+    let inputs = code.inputs.iter().map(|(input, _)| match input {
+        Input::Scalar(v) | Input::Vector(v) => *v,
+    });
+    l.slice(body, code.streams.iter().map(|s| s.start).chain(inputs))
+}
