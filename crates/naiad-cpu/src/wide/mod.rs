@@ -23,6 +23,8 @@ mod encode;
 mod lower;
 mod machine;
 mod select;
+#[cfg(test)]
+mod tests;
 
 pub use alloc::PASSED;
 pub use code::Input;

@@ -1,0 +1,1 @@
+//! Random loops of all ops that are written.
