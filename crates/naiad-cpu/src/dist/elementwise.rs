@@ -62,7 +62,7 @@ pub(super) fn binary(b: &mut Builder, f: BinaryFn, x: Value, y: Value) -> Option
 
 fn ternary(b: &mut Builder, f: TernaryFn, args: [Value; 3]) -> Option<Value> {
     let (ty, lanes) = number(b, args[0])?;
-    let c = ty.compute_type();
+    let (f, c) = (f.computed(ty), ty.compute_type());
     let [x, y, z] = args.map(|v| b.cast(v, c, Rounding::Nearest));
     let out = match ty.is_float() && f != TernaryFn::Fma {
         true => expanded!(b, c, lanes, |e| f.expand(e, (x, y, z)))?,
