@@ -51,12 +51,13 @@ pub fn optimize(func: &mut Function<Tile>) {
 pub fn optimize_for(func: &mut Function<Tile>, inputs: &Inputs) {
     pass(func, "canonicalize", canonicalize);
     pass(func, "split_carried", |f| _ = split_carried(f));
-    // Slots that were split are dead, and what stands in their place has a shorter form.
+    pass(func, "licm", licm);
+    // Slots that were split are dead, and what stands in their place has a shorter form; what came out
+    // of two loops may be one.
     pass(func, "canonicalize within ranges", |f| {
         let ranges = Ranges::new(f, inputs);
         canonicalize_within(f, &ranges);
     });
-    pass(func, "licm", licm);
     pass(func, "dce", dce);
 }
 

@@ -93,6 +93,12 @@ pub trait Rules<D: Structured> {
 
     /// Looks at an op whose operands are final, before its regions are walked.
     fn simplify(&self, r: &mut Rewriter<'_, D>, inst: Inst) -> Outcome;
+
+    /// Looks at an op with regions once more, when those have been walked: values for its results, or
+    /// none.
+    fn finish(&self, _: &mut Rewriter<'_, D>, _: Inst) -> Option<SmallVec<[Value; 1]>> {
+        None
+    }
 }
 
 /// No rules: equal ops are merged and nothing else.
@@ -149,11 +155,6 @@ impl<D: Structured> Rewriter<'_, D> {
         self.forward.get(result)
     }
 
-    /// What stands for a value that has not been reached yet.
-    pub fn current(&mut self, value: Value) -> Value {
-        self.forward.get(value)
-    }
-
     /// Walks a block; what is in `out` comes before its ops.
     fn block(&mut self, block: Block) {
         let insts = self.func.take_insts(block);
@@ -173,7 +174,12 @@ impl<D: Structured> Rewriter<'_, D> {
 
     /// Puts an op, or what becomes of it, at the end of the block.
     fn settle(&mut self, inst: Inst) {
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
+            debug_assert!(
+                round + 1 < MAX_ROUNDS,
+                "rules undo each other: {:?}",
+                self.func.op(inst)
+            );
             let rules = self.rules;
             match rules.simplify(self, inst) {
                 Outcome::Keep => break,
@@ -195,7 +201,10 @@ impl<D: Structured> Rewriter<'_, D> {
             return self.out.push(inst);
         }
         self.regions(inst, flow);
-        self.out.push(inst);
+        match self.rules.finish(self, inst) {
+            Some(values) => self.replace_results(inst, &values),
+            None => self.out.push(inst),
+        }
     }
 
     fn replace_results(&mut self, inst: Inst, values: &[Value]) {

@@ -288,22 +288,20 @@ pub(super) fn choose(
     cond: Value,
     then: Block,
     otherwise: Block,
-) -> Outcome {
+) -> Option<SmallVec<[Value; 1]>> {
     let results: SmallVec<[Value; 2]> = r.func.results(inst).into();
     let idle = [then, otherwise].iter().all(|&b| r.func.insts(b).len() == 1);
-    if !idle || results.is_empty() || results.iter().any(|&v| r.func.ty(v).is_pointer()) {
-        return Outcome::Keep;
+    if !idle || results.iter().any(|&v| r.func.ty(v).is_pointer()) {
+        return None;
     }
     let loc = r.func.loc(inst);
-    let mut values = SmallVec::new();
-    for (i, &result) in results.iter().enumerate() {
+    let one = |(i, &result): (usize, &Value)| {
         let yes = Tile::values_of_terminator(r.func, then)[i];
         let no = Tile::values_of_terminator(r.func, otherwise)[i];
-        let (yes, no) = (r.current(yes), r.current(no));
         let cond = splat(r, cond, r.func.ty(result).shape, loc);
-        values.push(r.make(TileOp::Select { cond, yes, no }, loc));
-    }
-    Outcome::Becomes(values)
+        r.make(TileOp::Select { cond, yes, no }, loc)
+    };
+    Some(results.iter().enumerate().map(one).collect())
 }
 
 /// A constant converted.

@@ -34,6 +34,7 @@ use crate::ranges::Ranges;
 use crate::rewrite::{Outcome, Rewriter, Rules, rewrite};
 use naiad_ir::tile::{Tile, TileOp};
 use naiad_ir::{Function, Inst, OpInfo, Value};
+use smallvec::SmallVec;
 
 pub fn canonicalize(func: &mut Function<Tile>) {
     rewrite(func, &Canonical { ranges: None });
@@ -72,11 +73,9 @@ impl Rules<Tile> for Canonical<'_> {
             &TileOp::Cast { src, to, rounding } => cast::cast(r, inst, src, to, rounding),
             &TileOp::Bitcast { src, to } => cast::bitcast(r, inst, src, to),
             &TileOp::PtrAdd { ptr, offset } => memory::ptr_add(r, inst, ptr, offset, self.ranges),
-            &TileOp::If { cond, then, otherwise } => match control::simplify(r, inst) {
-                Outcome::Keep => arith::choose(r, inst, cond, then, otherwise),
-                known => known,
-            },
-            TileOp::For { .. } | TileOp::While { .. } => control::simplify(r, inst),
+            TileOp::For { .. } | TileOp::While { .. } | TileOp::If { .. } => {
+                control::simplify(r, inst)
+            }
             TileOp::Load { .. }
             | TileOp::Store { .. }
             | TileOp::AtomicRmw { .. }
@@ -90,6 +89,13 @@ impl Rules<Tile> for Canonical<'_> {
         match own {
             Outcome::Keep if r.func.op(inst).is_lanewise() => uniform::lift(r, inst),
             own => own,
+        }
+    }
+
+    fn finish(&self, r: &mut Rewriter<'_, Tile>, inst: Inst) -> Option<SmallVec<[Value; 1]>> {
+        match *r.func.op(inst) {
+            TileOp::If { cond, then, otherwise } => arith::choose(r, inst, cond, then, otherwise),
+            _ => None,
         }
     }
 }
