@@ -321,9 +321,8 @@ impl Product {
     /// The product of blocks that fit the caches.
     unsafe fn strips(&self, way: Way, a: Packed, b: Packed) {
         let family = way.family;
-        // Strips of four rows at least: whoever has lower ones asks a little faster.
-        let of = |operand, own| Ahead::of(operand, own, self.k, self.m.div_ceil(4));
-        let mut ahead = self.ahead.then(|| [of(&self.a, self.m), of(&self.b, self.n)]);
+        // All of it is asked for during the first column of strips.
+        let mut ahead = None;
         let mut j = 0;
         while j < self.n {
             let left = family.up(self.n - j);
@@ -332,6 +331,11 @@ impl Product {
             else {
                 return;
             };
+            if self.ahead && j == 0 {
+                let strips = self.m.div_ceil(kernels[0].0);
+                let of = |operand, own| Ahead::of(operand, own, self.k, strips);
+                ahead = Some([of(&self.a, self.m), of(&self.b, self.n)]);
+            }
             let columns = (width * family.lanes).min(self.n - j);
             let tail = columns - family.down(columns);
             let mut i = 0;
