@@ -3,7 +3,7 @@
 use crate::convert;
 use crate::copy::{rows, transpose};
 use crate::cpu::Level;
-use crate::dot::{Families, Family, micro, packed};
+use crate::dot::{Families, micro, packed};
 use std::sync::OnceLock;
 
 /// The kernels of one level.
@@ -32,6 +32,7 @@ static PORTABLE: Kernels = Kernels {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::*;
+    use crate::dot::Family;
 
     pub static AVX2: Kernels = Kernels {
         rows: rows::AVX2,
