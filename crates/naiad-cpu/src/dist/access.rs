@@ -37,6 +37,9 @@ pub(super) struct Conditions {
     pub fits: Vec<Rc<Fit>>,
 }
 
+/// Where an index begins and ends, for each axis.
+type Ranges = Vec<(Value, Value)>;
+
 /// No step is larger, so that the way through a tile cannot wrap.
 const LARGEST_STEP: i64 = 1 << 42;
 
@@ -166,7 +169,7 @@ impl Dist<'_> {
     }
 
     /// The box outside of which the access touches no lane, by its own mask.
-    fn own_box(&mut self, access: &Access) -> Result<(Vec<(Value, Value)>, Vec<Conjunct>)> {
+    fn own_box(&mut self, access: &Access) -> Result<(Ranges, Vec<Conjunct>)> {
         let conjuncts = access.mask.map_or_else(Vec::new, |m| self.analysis.conjuncts(m));
         let shape = self.shape(access.ptr);
         let mut range: Vec<(Value, Value)> = Vec::new();

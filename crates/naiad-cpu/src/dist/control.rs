@@ -258,7 +258,7 @@ impl Dist<'_> {
         let outer = self.b.enter(test);
         let entered = self.places.enter();
         self.poll();
-        self.receive(&self.f.block_params(before).to_vec(), &slots, &carried);
+        self.receive(self.f.block_params(before), &slots, &carried);
         self.block(before)?;
         self.at_end(before);
         for (&v, buffer) in passed.iter().zip(&buffers) {
@@ -296,7 +296,7 @@ impl Dist<'_> {
                 this.places.insert(target, place);
             }
         };
-        place(self, &self.f.block_params(after).to_vec(), &params);
+        place(self, self.f.block_params(after), &params);
         self.block(after)?;
         self.at_end(after);
         let carried = params[scalars.len()..].to_vec();
@@ -305,7 +305,7 @@ impl Dist<'_> {
         self.places.leave(entered);
         self.b.enter(outer);
         let results = self.b.ops(ThreadOp::While { inits, before: test, after: body });
-        place(self, &self.f.results(inst).to_vec(), &results);
+        place(self, self.f.results(inst), &results);
         Ok(())
     }
 

@@ -188,11 +188,11 @@ impl<'c> Writer<'c> {
             self.round();
         }
         self.ahead = 0;
-        for i in 0..self.places.len() {
-            match self.places[i] {
+        for (place, &stream) in self.places.iter().zip(&STREAMS) {
+            match *place {
                 Place::Still | Place::Indexed { .. } => {}
-                Place::Moves { round } => self.asm.add(STREAMS[i], round * count),
-                Place::Unknown { at } => self.asm.add_mem(STREAMS[i], block(at)),
+                Place::Moves { round } => self.asm.add(stream, round * count),
+                Place::Unknown { at } => self.asm.add_mem(stream, block(at)),
             }
         }
         self.asm.add(RAX, self.code.step as i32 * count);
@@ -745,9 +745,7 @@ impl<'c> Writer<'c> {
             if ends(self, c) || !ends(self, x) { (f231, c, x, y) } else { (f132, x, c, y) }
         } else if ends(self, c) && (into == Some(at(self, c)) || !ends(self, x) || x == y) {
             (f231, c, x, y)
-        } else if ends(self, x) {
-            (f213, x, y, c)
-        } else if memory == Some(c) || !ends(self, c) && x != y {
+        } else if ends(self, x) || memory == Some(c) || !ends(self, c) && x != y {
             (f213, x, y, c)
         } else {
             (f231, c, x, y)

@@ -137,7 +137,7 @@ impl Lower<'_> {
             Some(ThreadOp::Splat { src, .. }) => self.splat(*src, of)?,
             Some(ThreadOp::Iota { .. }) => self.iota(of)?,
             _ if self.l.is_inside(v) => return None,
-            _ => self.from_outside(v, of)?,
+            _ => self.live_in(v, of)?,
         };
         self.values.insert(v, lanes.clone());
         Some(lanes)
@@ -196,7 +196,7 @@ impl Lower<'_> {
         Some(self.vector(size as u32 * 8, of.lanes, parts))
     }
 
-    fn from_outside(&mut self, v: Value, of: Vector) -> Option<Lanes> {
+    fn live_in(&mut self, v: Value, of: Vector) -> Option<Lanes> {
         if is_bool(of) {
             return None;
         }

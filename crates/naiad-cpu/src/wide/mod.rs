@@ -21,6 +21,7 @@ mod cast;
 mod code;
 mod encode;
 mod lower;
+#[allow(dead_code, reason = "rows of the table of instructions that conversions will use")]
 mod machine;
 mod select;
 #[cfg(test)]

@@ -17,7 +17,6 @@ use smallvec::{SmallVec, smallvec};
 /// A loop whose ops have the right kinds; whether all of them can be written is not known yet.
 pub struct Loop<'f> {
     pub func: &'f Function<Thread>,
-    pub iv: Value,
     pub step: i64,
     pub inits: &'f [Value],
     pub params: &'f [Value],
@@ -60,7 +59,6 @@ impl<'f> Loop<'f> {
         let Some(ThreadOp::Yield { values: yields }) = func.terminator(*body) else { return None };
         let mut l = Loop {
             func,
-            iv,
             step,
             inits,
             params,
