@@ -124,7 +124,8 @@ impl Code {
         facts: &Facts,
     ) -> Result<Code, CompileError> {
         let Distributed { func: loops, params, sites } =
-            distribute(func, facts, Level::vector_bytes(wide)).map_err(CompileError::Unsupported)?;
+            distribute(func, facts, Level::vector_bytes(wide))
+                .map_err(CompileError::Unsupported)?;
         if cfg!(debug_assertions) {
             naiad_ir::verify(&loops).map_err(CompileError::Internal)?;
         }

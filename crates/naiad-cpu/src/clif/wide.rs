@@ -113,7 +113,8 @@ impl Writer<'_, '_> {
         let signature = b.import_signature(signature);
         let name = b.func.declare_imported_user_function(UserExternalName::new(0, index));
         let name = ExternalName::user(name);
-        let f = b.import_function(ExtFuncData { name, signature, colocated: true, patchable: false });
+        let f =
+            b.import_function(ExtFuncData { name, signature, colocated: true, patchable: false });
         b.ins().call(f, args);
     }
 }

@@ -32,10 +32,17 @@ const LEAST: usize = 6;
 #[derive(Copy, Clone)]
 enum Place {
     Still,
-    Indexed { scale: u8, step: i32 },
-    Moves { round: i32 },
+    Indexed {
+        scale: u8,
+        step: i32,
+    },
+    Moves {
+        round: i32,
+    },
     /// By what the block says.
-    Unknown { at: u32 },
+    Unknown {
+        at: u32,
+    },
 }
 
 /// A loop as a function.
@@ -53,8 +60,7 @@ pub fn write(code: &mut Code) -> Option<Written> {
     if code.streams.len() > STREAMS.len() {
         return None;
     }
-    let starts: Vec<u32> =
-        (PASSED..code.streams.len()).map(|_| code.room(8)).collect();
+    let starts: Vec<u32> = (PASSED..code.streams.len()).map(|_| code.room(8)).collect();
     let mut moves = Vec::new();
     let mut places = Vec::new();
     for i in 0..code.streams.len() {
@@ -310,7 +316,11 @@ impl<'c> Writer<'c> {
 
     fn pin_register(&mut self, reg: Reg) {
         let class = self.code.info(reg).class;
-        let found = self.level.registers(class).rev().find(|&r| !self.pinned[class as usize][usize::from(r)]);
+        let found = self
+            .level
+            .registers(class)
+            .rev()
+            .find(|&r| !self.pinned[class as usize][usize::from(r)]);
         if let Some(r) = found {
             self.pinned[class as usize][usize::from(r)] = true;
             self.home[reg.0 as usize] = Some(r);
@@ -678,7 +688,9 @@ impl<'c> Writer<'c> {
         for &reg in used {
             let Some(r) = self.at[reg.0 as usize] else { continue };
             let class = self.code.info(reg).class as usize;
-            if !self.pinned[class][usize::from(r)] && self.next_use(reg, self.position + 1).is_none() {
+            if !self.pinned[class][usize::from(r)]
+                && self.next_use(reg, self.position + 1).is_none()
+            {
                 self.holds[class][usize::from(r)] = None;
                 self.at[reg.0 as usize] = None;
             }
@@ -712,9 +724,8 @@ impl<'c> Writer<'c> {
     fn fma(&mut self, inst: &Inst, into: Option<u8>) {
         let [a, b, c] = [inst.src[0], inst.src[1], inst.src[2]];
         let keep = [a, b, c];
-        let memory = [c, b, a]
-            .into_iter()
-            .find(|&r| !self.is_in_register(r) && self.folds(inst, 0, r));
+        let memory =
+            [c, b, a].into_iter().find(|&r| !self.is_in_register(r) && self.folds(inst, 0, r));
         for r in keep {
             if memory != Some(r) {
                 self.in_register(r, &keep);
@@ -725,11 +736,11 @@ impl<'c> Writer<'c> {
             let here = at(w, r);
             memory != Some(r)
                 && (into == Some(here)
-                    || !w.pinned[0][usize::from(here)]
-                        && w.next_use(r, w.position + 1).is_none())
+                    || !w.pinned[0][usize::from(here)] && w.next_use(r, w.position + 1).is_none())
         };
         // The factor that stays one if the other ends or is in memory.
-        let (x, y) = if memory == Some(a) || !ends(self, a) && ends(self, b) { (b, a) } else { (a, b) };
+        let (x, y) =
+            if memory == Some(a) || !ends(self, a) && ends(self, b) { (b, a) } else { (a, b) };
         let single = inst.op == Op::Fma213Ps;
         let [f132, f213, f231] = if single {
             [Op::Fma132Ps, Op::Fma213Ps, Op::Fma231Ps]

@@ -217,9 +217,7 @@ impl Lower<'_> {
         }
         Some(match p {
             Predicate::Eq => self.compared(sized(x.bits, equal)?, &x, &y, None),
-            Predicate::Lt | Predicate::Gt => {
-                self.compared(sized(x.bits, greater)?, &y, &x, None)
-            }
+            Predicate::Lt | Predicate::Gt => self.compared(sized(x.bits, greater)?, &y, &x, None),
             Predicate::Ne => {
                 let same = self.compared(sized(x.bits, equal)?, &x, &y, None);
                 self.not_mask(&same)

@@ -150,7 +150,11 @@ impl Code {
         let invariant = src.iter().chain(&mask).all(|&r| self.info(r).invariant);
         let dst = self.reg(op.class(), out, invariant);
         let inst = Inst { op, width, dst: Some(dst), src: src.into(), mem: None, mask, imm };
-        if invariant { self.before.push(inst) } else { self.body.push(inst) }
+        if invariant {
+            self.before.push(inst)
+        } else {
+            self.body.push(inst)
+        }
         self.same.insert(key, dst);
         dst
     }
@@ -169,7 +173,11 @@ impl Code {
         let dst = self.reg(op.class(), width, invariant);
         let inst =
             Inst { op, width, dst: Some(dst), src: src.into(), mem: Some(addr), mask, imm: None };
-        if invariant { self.before.push(inst) } else { self.body.push(inst) }
+        if invariant {
+            self.before.push(inst)
+        } else {
+            self.body.push(inst)
+        }
         dst
     }
 

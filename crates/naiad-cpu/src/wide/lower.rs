@@ -53,7 +53,8 @@ pub fn lower(l: &Loop<'_>, level: Level) -> Option<Code> {
         }
         let parts = init.parts.iter();
         let class = Class::Vector;
-        let parts = parts.map(|&r| lower.code.reg(class, lower.code.info(r).width, false)).collect();
+        let parts =
+            parts.map(|&r| lower.code.reg(class, lower.code.info(r).width, false)).collect();
         let lanes = Lanes { parts, ..init.clone() };
         lower.values.insert(param, lanes.clone());
         carried.push((lanes, init));

@@ -223,9 +223,7 @@ impl Form {
         terms.retain(|(_, k)| *k != 0);
         terms.sort_unstable();
         let step = match (self.step, other.step) {
-            (Step::Known(a), Step::Known(b)) => {
-                Step::Known(a.wrapping_add(b.wrapping_mul(sign)))
-            }
+            (Step::Known(a), Step::Known(b)) => Step::Known(a.wrapping_add(b.wrapping_mul(sign))),
             _ => Step::Unknown,
         };
         Form { terms, step, plus: self.plus.wrapping_add(other.plus.wrapping_mul(sign)) }

@@ -8,6 +8,12 @@
 //! | `NAIAD_RANDOM_SEED` | this seed alone; a crash is made small, too |
 //! | `NAIAD_RANDOM_FAILURES` | go on until there are so many |
 
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "whoever runs this for hours wants to see how it goes"
+)]
+
 use naiad_diag::Source;
 use naiad_ir::tile::Tile;
 use std::io::Read;

@@ -36,25 +36,16 @@ fn memory() {
     let at = |base, index, disp| Mem::Base { base, index, disp };
     let add = |rm| bytes(Level::Avx512, Op::AddPs, operands(Width::Z, 0, 1, rm));
     // vaddps zmm0, zmm1, [rdi + 64]
-    assert_eq!(
-        add(Rm::Mem(at(7, None, 64))),
-        [0x62, 0xf1, 0x74, 0x48, 0x58, 0x47, 0x01]
-    );
+    assert_eq!(add(Rm::Mem(at(7, None, 64))), [0x62, 0xf1, 0x74, 0x48, 0x58, 0x47, 0x01]);
     // vaddps zmm0, zmm1, [rdi + 4]{1to16}
-    assert_eq!(
-        add(Rm::Repeat(at(7, None, 4))),
-        [0x62, 0xf1, 0x74, 0x58, 0x58, 0x47, 0x01]
-    );
+    assert_eq!(add(Rm::Repeat(at(7, None, 4))), [0x62, 0xf1, 0x74, 0x58, 0x58, 0x47, 0x01]);
     // vaddps zmm0, zmm1, [r13 + rax * 4 + 8]
     assert_eq!(
         add(Rm::Mem(at(13, Some((0, 2)), 8))),
         [0x62, 0xd1, 0x74, 0x48, 0x58, 0x84, 0x85, 0x08, 0x00, 0x00, 0x00]
     );
     // vaddps zmm0, zmm1, [r12]
-    assert_eq!(
-        add(Rm::Mem(at(12, None, 0))),
-        [0x62, 0xd1, 0x74, 0x48, 0x58, 0x04, 0x24]
-    );
+    assert_eq!(add(Rm::Mem(at(12, None, 0))), [0x62, 0xd1, 0x74, 0x48, 0x58, 0x04, 0x24]);
 }
 
 #[test]

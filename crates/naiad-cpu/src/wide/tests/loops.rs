@@ -2,10 +2,10 @@
 
 use super::{Trial, levels};
 use naiad_ir::Scalar;
+use naiad_ir::Value;
 use naiad_ir::scalar::{BinaryFn, TernaryFn};
 use naiad_ir::thread::{ThreadOp, Vector};
 use naiad_ir::tile::Constant;
-use naiad_ir::Value;
 
 #[test]
 fn sums() {
@@ -35,9 +35,7 @@ fn rotations() {
     for count in [2usize, 3, 9, 40] {
         let lanes = 16;
         let mut t = Trial::carrying("rotations", lanes, |b| {
-            (0..count)
-                .map(|i| b.constant(Constant::int(Scalar::I32, i as i128), lanes))
-                .collect()
+            (0..count).map(|i| b.constant(Constant::int(Scalar::I32, i as i128), lanes)).collect()
         });
         let mut next = t.next.clone();
         next.rotate_left(1);

@@ -43,11 +43,7 @@ impl Trial {
         Trial::carrying(name, lanes, |_| Vec::new())
     }
 
-    fn carrying(
-        name: &str,
-        lanes: u32,
-        inits: impl FnOnce(&mut Builder) -> Vec<Value>,
-    ) -> Trial {
+    fn carrying(name: &str, lanes: u32, inits: impl FnOnce(&mut Builder) -> Vec<Value>) -> Trial {
         let mut b = Builder::new(name);
         let base = b.func.add_param("base", ThreadType::ADDR);
         let lower = b.func.add_param("lower", ThreadType::I64);
