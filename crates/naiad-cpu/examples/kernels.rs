@@ -84,9 +84,10 @@ fn launches() {
     }
 }
 
-/// A matrix with rows of so many bytes.
+/// A matrix that begins at a multiple of 64, as tensors of torch do.
 struct Matrix {
     bytes: Vec<u8>,
+    start: usize,
     ty: Scalar,
     /// Elements from row to row and from column to column.
     steps: [usize; 2],
@@ -101,8 +102,12 @@ impl Matrix {
         };
         let some: Vec<u8> =
             (0..1000).flat_map(|i| image(i).to_ne_bytes()[..ty.size()].to_vec()).collect();
-        let bytes = some.iter().copied().cycle().take(rows * columns * ty.size()).collect();
-        Matrix { bytes, ty, steps: [columns, 1] }
+        let len = rows * columns * ty.size();
+        let mut bytes: Vec<u8> = Vec::with_capacity(len + 64);
+        let start = bytes.as_ptr().align_offset(64);
+        bytes.resize(start, 0);
+        bytes.extend(some.iter().copied().cycle().take(len));
+        Matrix { bytes, start, ty, steps: [columns, 1] }
     }
 
     /// Bytes from row to row and from column to column.
@@ -117,7 +122,7 @@ impl Matrix {
 
     fn at(&self, i: usize, j: usize) -> *const u8 {
         let [row, column] = self.strides();
-        self.bytes.as_ptr().wrapping_add(i * row as usize + j * column as usize)
+        self.bytes.as_ptr().wrapping_add(self.start + i * row as usize + j * column as usize)
     }
 }
 
@@ -240,9 +245,9 @@ fn matmuls() {
 fn copies() {
     for (rows, columns) in [(1024usize, 1024usize), (8192, 4096)] {
         for ty in [Scalar::F32, Scalar::F16, Scalar::F64] {
-            let (src, mut dst) = (Matrix::new(ty, rows, columns), Matrix::new(ty, columns, rows));
+            let (src, dst) = (Matrix::new(ty, rows, columns), Matrix::new(ty, columns, rows));
             let size = ty.size() as i64;
-            let to = dst.bytes.as_mut_ptr() as usize;
+            let to = dst.at(0, 0) as usize;
             let (row, to_row) = (columns as i64 * size, rows as i64 * size);
             let plain = |hints: i64| {
                 let job = |r: Range<u64>, _: usize| {

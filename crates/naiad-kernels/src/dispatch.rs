@@ -95,14 +95,28 @@ impl Kernels {
     }
 }
 
-/// Asks for a cache line to be brought near. The address need not be anybody's.
+/// Asks for a cache line to be brought to the second-level cache, for later. The address need not be
+/// anybody's.
 #[inline(always)]
-pub(crate) fn prefetch(at: *const u8) {
+pub(crate) fn prefetch_far(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch never faults.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// The same, but to the first-level cache.
+#[inline(always)]
+pub(crate) fn prefetch_near(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;

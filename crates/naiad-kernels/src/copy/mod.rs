@@ -221,7 +221,7 @@ impl Copy2d {
         let mut line = self.src.wrapping_offset(ahead);
         for _ in 0..self.n[1 - axis] {
             for x in (0..bytes).step_by(LINE) {
-                dispatch::prefetch(line.wrapping_add(x));
+                dispatch::prefetch_far(line.wrapping_add(x));
             }
             line = line.wrapping_offset(self.src_strides[1 - axis]);
         }

@@ -27,7 +27,7 @@ mod vector;
 pub(crate) use micro::Family;
 
 use crate::copy::LINE;
-use crate::dispatch::{Kernels, prefetch};
+use crate::dispatch::{Kernels, prefetch_near};
 use micro::Block;
 use naiad_ir::Scalar;
 use packed::{Conversion, Operand, Packed, Scratch};
@@ -424,7 +424,7 @@ impl Ahead {
     fn prefetch(&mut self) {
         for _ in 0..self.share.min(self.left) {
             for x in (0..self.bytes).step_by(LINE) {
-                prefetch(self.at.wrapping_add(x));
+                prefetch_near(self.at.wrapping_add(x));
             }
             self.at = self.at.wrapping_offset(self.line);
             self.left -= 1;
