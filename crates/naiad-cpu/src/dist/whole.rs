@@ -306,7 +306,12 @@ impl Dist<'_> {
         };
         let c = self.accumulator(acc, shape, wide)?;
         let [x, y] = product.operands;
-        let codes = [x.ty, y.ty, wide].map(|t| self.b.i64(type_code(t)));
+        let mut codes = [x.ty, y.ty, wide].map(type_code);
+        // In a loop the next operands mostly follow along k.
+        if self.plan.home(self.f, result) != self.f.entry() {
+            codes[2] += naiad_kernels::dot::NEXT_K;
+        }
+        let codes = codes.map(|c| self.b.i64(c));
         let sizes = [m, n, k].map(|s| self.b.i64(s as i64));
         let row = self.b.i64(c.strides[0]);
         let mut args = vec![x.addr, x.strides[0], x.strides[1], y.addr, y.strides[0], y.strides[1]];

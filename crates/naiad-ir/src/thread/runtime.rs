@@ -14,7 +14,8 @@ attr_enum! {
         /// the box that follows along axis 0 or 1, which is then asked for in advance.
         Copy2d = "copy2d",
         /// `(a, a_s0, a_s1, b, b_s0, b_s1, c, c_s0, m, n, k, a_type, b_type, c_type)`: adds the product of
-        /// an `m x k` and a `k x n` matrix to an `m x n` one with contiguous rows. With 256 added to
+        /// an `m x k` and a `k x n` matrix to an `m x n` one with contiguous rows. Hints are added to the
+        /// last type, as to `copy2d`'s `stream`; the runtime says which there are. With 256 added to
         /// `c_type`, what follows along `k` in both is asked for in advance.
         Dot = "dot",
         /// `(dst, src, rows, n, type, descending)`: sorts rows.
