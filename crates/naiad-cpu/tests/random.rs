@@ -12,8 +12,8 @@ mod machine;
 use common::*;
 use drive::drive;
 use generator::{INPUT, Kind, Random, generate, images};
-use machine::Machine;
-use naiad_interp::{Arg, TensorArg};
+use machine::{Machine, fault, patience};
+use naiad_interp::{Arg, LaunchOptions, TensorArg};
 
 const PROGRAMS: usize = 3;
 
@@ -45,7 +45,9 @@ fn same_bits() {
         let bytes_of =
             |out: &[u64]| -> Vec<u8> { out.iter().flat_map(|x| x.to_le_bytes()).collect() };
         out.fill(0x55);
-        let was = run(&func, grid, &args, &PLAIN).map(|_| ()).map_err(|d| said(&d));
+        let patience = patience();
+        let plain = LaunchOptions { interrupt: Some(&patience), ..PLAIN };
+        let was = run(&func, grid, &args, &plain).map(|_| ()).map_err(|d| fault(&d));
         let expected = bytes_of(&out);
         for optimize in [false, true] {
             let machine = match Machine::new(&func, &args, optimize) {
@@ -53,7 +55,7 @@ fn same_bits() {
                 Err(_) => return Ok("refused"),
             };
             out.fill(0x55);
-            let is = machine.run(grid, &args, 1).map_err(|d| said(&d));
+            let is = machine.run(grid, &args, 1).map_err(|d| fault(&d));
             if was != is {
                 return Err(format!("another fault\n{was:#?}\n{is:#?}, optimized: {optimize}"));
             }

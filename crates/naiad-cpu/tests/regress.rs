@@ -6,7 +6,7 @@ mod common;
 mod machine;
 
 use common::*;
-use machine::Machine;
+use machine::{Machine, fault};
 use naiad_interp::Arg;
 
 /// Runs a kernel of pointers to i32 and numbers both ways: what it writes and what it says must agree.
@@ -18,14 +18,14 @@ fn agree(text: &str, elements: &[usize], numbers: &[i64]) {
     let mut memory = fresh();
     let mut args: Vec<Arg> = memory.iter_mut().map(|m| tensor(m)).collect();
     args.extend(numbers.iter().map(|&n| int(n)));
-    let said_by_reference = run(&func, [2, 1, 1], &args, &PLAIN).map(|_| ()).map_err(|d| said(&d));
+    let said_by_reference = run(&func, [2, 1, 1], &args, &PLAIN).map(|_| ()).map_err(|d| fault(&d));
     let expected: Vec<Vec<i32>> = memory.clone();
     for optimize in [false, true] {
         let machine = Machine::new(&func, &args, optimize).unwrap_or_else(|why| panic!("{why}"));
         for (m, f) in memory.iter_mut().zip(fresh()) {
             m.copy_from_slice(&f);
         }
-        let is = machine.run([2, 1, 1], &args, 1).map_err(|d| said(&d));
+        let is = machine.run([2, 1, 1], &args, 1).map_err(|d| fault(&d));
         assert_eq!(said_by_reference, is, "optimized: {optimize}");
         if is.is_ok() {
             assert_eq!(expected, memory, "optimized: {optimize}");
@@ -283,4 +283,42 @@ fn what_stands_for_lanes_that_are_never_masked_off_is_read_all_the_same() {
             &[16],
         );
     }
+}
+
+#[test]
+fn tiles_that_wait_are_made_before_a_function_is_called_on_numbers() {
+    // The tile is kept for the assembly; the region's loop must not be the place where that is done.
+    agree(
+        "tile @k(%p p: *i32, %n n: i32) {
+          %i = arange start=0 end=16 : <16xi32>
+          %zero = const value=0:i32 : i32
+          %one = const value=1:i32 : i32
+          %x = map inputs=[%n] pack=1 {
+            ^(%a: i32):
+            %l = const value=0:i32 : i32
+            %u = const value=3:i32 : i32
+            %s = const value=1:i32 : i32
+            %b = for %l, %u, %s inits=[%a] {
+              ^(%k: i32, %c: i32):
+              %d = binary.add %c, %k : i32
+              yield values=[%d]
+            } : i32
+            yield values=[%b]
+          } : i32
+          %y = inline_asm args=[%i, %i] text=\"prmt.b32 $0, $1, $2, 0x6240;\" constraints=\"=r,r,r\" shape=(16) results=(i32) is_pure=true pack=1 : <16xi32>
+          %q = splat %p shape=(16,) : <16x*i32>
+          %a2 = ptr_add %q, %i : <16x*i32>
+          %xs = splat %x shape=(16,) : <16xi32>
+          for %zero, %n, %one inits=[] {
+            ^(%k2: i32):
+            %z = binary.add %y, %i : <16xi32>
+            %w = binary.add %z, %xs : <16xi32>
+            store %a2, %w
+            yield values=[]
+          }
+          return
+        }",
+        &[16],
+        &[2],
+    );
 }

@@ -22,6 +22,7 @@ struct Loops {
 impl Dist<'_> {
     /// What a region over elements yields for these arguments.
     pub(super) fn region(&mut self, block: Block, args: &[Value]) -> Result<Vec<Value>> {
+        debug_assert!(self.open.is_none(), "a group would be run within the region");
         for (&param, &arg) in self.f.block_params(block).to_vec().iter().zip(args) {
             self.places.insert(param, Place::Scalar(arg));
         }
@@ -273,6 +274,8 @@ impl Dist<'_> {
         for &v in inputs {
             sources.push(self.dense(v)?);
         }
+        // Also where all inputs are scalars: what is open must not be run within the loop.
+        self.close_group()?;
         let mut outs = Vec::new();
         for &r in &results {
             outs.push(self.new_buffer(stored(self.f.ty(r).elem), shape, None));

@@ -16,6 +16,7 @@
 
 use naiad_diag::Source;
 use naiad_ir::tile::Tile;
+use std::collections::HashMap;
 use std::io::Read;
 use std::os::fd::FromRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -95,9 +96,14 @@ pub fn drive<T>(
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-fn kind(why: &str) -> &str {
-    why.lines().next().unwrap_or("")
+/// The first line, whatever its numbers.
+fn kind(why: &str) -> String {
+    let first = why.lines().next().unwrap_or("");
+    first.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect()
 }
+
+/// How long a kernel is made smaller.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Takes out ops as long as the kernel fails in the same way: many stores at first, then op after op.
 fn smaller(
@@ -106,6 +112,7 @@ fn smaller(
     check: impl Fn(&str) -> Result<Fate, String>,
 ) -> (String, String) {
     let mut best = (text.lines().map(String::from).collect::<Vec<_>>(), why);
+    let start = Instant::now();
     let attempt = |best: &mut (Vec<String>, String), fewer: Vec<String>| {
         let text = fewer.join("\n");
         let valid = fewer.len() < best.0.len() || fewer != best.0;
@@ -153,7 +160,7 @@ fn smaller(
                 }
             }
         }
-        if best.0.len() == before {
+        if best.0.len() == before || start.elapsed() > PATIENCE {
             return (best.0.join("\n"), best.1);
         }
     }
@@ -190,32 +197,30 @@ fn pieces(lines: &[String], at: usize) -> Vec<(usize, Vec<String>)> {
 
 /// The kernel without ops that nobody uses and that write nothing.
 fn without_unused(mut lines: Vec<String>) -> Vec<String> {
-    loop {
-        let before = lines.len();
-        let mut at = lines.len();
-        while at > 1 {
-            at -= 1;
-            let Some(end) = op_end(&lines, at) else { continue };
-            let Some((names, rest)) = lines[at].split_once(" = ") else { continue };
-            let writes =
-                rest.contains("atomic") || lines[at..end].iter().any(|l| l.contains("store"));
-            let used = |name: &str| {
-                let uses = |line: &String| {
-                    line.match_indices(name).any(|(i, _)| {
-                        !line[i + name.len()..]
-                            .starts_with(|c: char| c.is_alphanumeric() || c == '_')
-                    })
-                };
-                lines[..at].iter().chain(&lines[end..]).any(uses)
-            };
-            if !writes && !names.split(',').any(|name| used(name.trim())) {
-                lines.drain(at..end);
+    let names = |line: &str| -> Vec<String> {
+        let word = |part: &str| -> String {
+            part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+        };
+        line.split('%').skip(1).map(word).collect()
+    };
+    let mut uses: HashMap<String, usize> = HashMap::new();
+    for name in lines.iter().flat_map(|line| names(line)) {
+        *uses.entry(name).or_default() += 1;
+    }
+    // Users stand behind what they use.
+    for at in (1..lines.len()).rev() {
+        let Some(end) = op_end(&lines, at) else { continue };
+        let Some((results, _)) = lines[at].split_once(" = ") else { continue };
+        let writes = lines[at..end].iter().any(|l| l.contains("store") || l.contains("atomic"));
+        if !writes && names(results).iter().all(|name| uses[name] == 1) {
+            for line in lines.drain(at..end) {
+                for name in names(&line) {
+                    *uses.entry(name).or_default() -= 1;
+                }
             }
         }
-        if lines.len() == before {
-            return lines;
-        }
     }
+    lines
 }
 
 /// What a check says in a process of its own, which may crash.

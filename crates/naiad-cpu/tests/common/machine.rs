@@ -9,6 +9,7 @@ use naiad_interp::{Arg, Code, Oracle};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Inst};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// A kernel's machine code for arguments like those that it was made for.
 pub struct Machine {
@@ -52,7 +53,8 @@ impl Machine {
         let oracle = Oracle::new(&reference, grid, args, None, None)?;
         let arguments: Vec<_> = args.iter().map(argument).collect();
         let host = Host { oracle: &oracle, fault: Mutex::new(None) };
-        let options = naiad_cpu::Options { threads, interrupt: None, flag: None };
+        let patience = patience();
+        let options = naiad_cpu::Options { threads, interrupt: Some(&patience), flag: None };
         // SAFETY: the facts are those of the arguments, whose memory the tests own.
         match unsafe { self.code.launch(grid, &arguments, &host, &options) } {
             Outcome::Ended => Ok(()),
@@ -77,6 +79,20 @@ impl Machine {
             }
         }
     }
+}
+
+/// What a fault says. Its help is about the op as it is written, which optimizing changes.
+pub fn fault(d: &Diagnostic) -> String {
+    let mut lines = vec![format!("[{}] {}", d.id, d.message)];
+    lines.extend(d.labels.iter().map(|l| format!("at {}: {}", l.place, l.text)));
+    lines.extend(d.notes.iter().map(|n| format!("note: {n}")));
+    lines.join("\n")
+}
+
+/// Ends kernels that run for seconds: what is made smaller may lose the end of a loop.
+pub fn patience() -> impl Fn() -> bool + Sync {
+    let end = Instant::now() + Duration::from_secs(3);
+    move || Instant::now() > end
 }
 
 struct Host<'a> {
