@@ -322,3 +322,30 @@ fn tiles_that_wait_are_made_before_a_function_is_called_on_numbers() {
         &[2],
     );
 }
+
+#[test]
+fn sums_are_made_before_they_are_joined() {
+    agree(
+        "tile @k(%p p: *i32) {
+          %i = arange start=0 end=16 : <16xi32>
+          %x = reduce inputs=[%i] axis=0 {
+            ^(%a: i32, %b: i32):
+            %c = binary.xor %a, %b : i32
+            yield values=[%c]
+          } : i32
+          %y = reduce inputs=[%i] axis=0 {
+            ^(%a2: i32, %b2: i32):
+            %c2 = binary.add %a2, %b2 : i32
+            yield values=[%c2]
+          } : i32
+          %z = join %x, %y : <2xi32>
+          %j = arange start=0 end=2 : <2xi32>
+          %q = splat %p shape=(2,) : <2x*i32>
+          %at = ptr_add %q, %j : <2x*i32>
+          store %at, %z
+          return
+        }",
+        &[2],
+        &[],
+    );
+}

@@ -141,6 +141,7 @@ impl Dist<'_> {
         sources: &[Value],
         part: impl Fn(&Buffer, usize) -> (i64, SmallVec<[i64; 4]>),
     ) -> Result<()> {
+        self.settle(inst)?;
         let result = self.f.results(inst)[0];
         let ty = self.f.ty(result);
         let out = self.new_buffer(stored(ty.elem), ty.shape, None);

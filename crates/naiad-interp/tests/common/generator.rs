@@ -339,6 +339,14 @@ impl Generator {
             25 if rank > 0 => {
                 let descending = self.random.below(2) == 0;
                 let last = dims[rank - 1];
+                let mut name = name;
+                if elem.is_float() && self.kind == Kind::Exact {
+                    // Zeros of either sign are equal, and either may come first.
+                    let zero = self.raw(&format!("const value=0:{elem}"), elem.name(), &[]);
+                    let zeros = format!("splat {zero} shape={}", shape(&dims));
+                    let zeros = self.raw(&zeros, elem.name(), &dims);
+                    name = self.line(&format!("binary.add {name}, {zeros}"), elem, &dims).name;
+                }
                 let k = 1 << self.random.below(last.trailing_zeros() as usize + 1);
                 let mut to = dims;
                 if self.random.below(2) == 0 {
