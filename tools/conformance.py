@@ -4,7 +4,9 @@
 
 PATH is a checkout of Triton, or its `python/test/unit`. The Python that runs this needs torch, NumPy,
 SciPy and pytest. `--interpreter` runs the same cases on Triton's own interpreter instead, for which
-Triton must be installed; a later report compares the times.
+Triton must be installed; a later report compares the times. `--check` checks every launch, and lists
+what was found in cases that pass: the language's own tests are right, so an error there is a false one
+unless it is shown to be true.
 """
 
 import argparse
@@ -27,7 +29,7 @@ SITE = "import naiad.alias\nnaiad.alias.install()\n"
 def main():
     args = arguments()
     unit = find_unit(args.path)
-    results = args.results / ("interpreter" if args.interpreter else "naiad")
+    results = args.results / ("interpreter" if args.interpreter else "checked" if args.check else "naiad")
     results.mkdir(parents=True, exist_ok=True)
     for name in args.files or FILES:
         if not (unit / name).exists():
@@ -37,6 +39,8 @@ def main():
             run_file(unit, name, results, args)
         cases = load(results, name)
         print(f"{name}: {summary(cases)}", flush=True)
+        if args.check:
+            show_findings(results, name, cases)
     if args.report and not args.interpreter:
         from conformance_report import write
 
@@ -51,6 +55,7 @@ def arguments():
     parser.add_argument("-n", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--seconds", type=int, default=300, help="that one case may take")
     parser.add_argument("--interpreter", action="store_true")
+    parser.add_argument("--check", action="store_true", help="check every launch, and list what is found")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "target" / "conformance")
     parser.add_argument("--report", type=pathlib.Path, help="write this page, of all results so far")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
@@ -97,6 +102,7 @@ class Shard:
             "shard": [self.index, self.args.n],
             "record": str(self.record),
             "seconds": self.args.seconds,
+            "check": self.args.check,
         }
         helpers = self.unit.parent.parent / "triton" / "_internal_testing.py"
         if self.args.interpreter and helpers.exists():
@@ -158,6 +164,19 @@ def load(results, name):
         elif row["kind"] == "ended":
             cases[row["case"]] = row
     return cases
+
+
+def show_findings(results, name, cases):
+    """Counts the launches and the findings of cases that pass, by kind and line."""
+    rows = [row for path in sorted(results.glob(f"{flat(name)}.*.jsonl")) for row in read(path)]
+    rows = [row for row in rows if row["kind"] == "checked" and cases.get(row["case"], {}).get("outcome") == "passed"]
+    counts = collections.Counter()
+    for row in rows:
+        # Of each kind and line one for each case.
+        counts.update({tuple(found[:4]) for found in row["found"]})
+    print(f"  {sum(row['launches'] for row in rows)} launches checked")
+    for (id, severity, file, line), n in sorted(counts.items(), key=lambda x: (x[0][1], -x[1])):
+        print(f"  {severity}[{id}] in {n} cases at {pathlib.Path(file).name}:{line}")
 
 
 def summary(cases):

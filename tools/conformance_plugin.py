@@ -56,6 +56,12 @@ class _Launches:
         return getitem
 
 
+if _settings.get("check"):
+    from naiad import _naiad, check
+
+    _naiad.configure(True, 0)
+
+
 def _write(kind, case, **facts):
     _record.write(json.dumps({"kind": kind, "case": case, **facts}) + "\n")
     _record.flush()
@@ -95,6 +101,12 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     _write("begun", _case(item.nodeid))
+    if _settings.get("check"):
+        # Only the counting is wanted; one for each case.
+        collector = check.Collector("json", open(os.devnull, "w"))
+        rows = []
+        collector.add = rows.extend
+        check.collect(collector)
 
     def too_long(*_):
         raise TimeoutError(f"longer than {_settings['seconds']} seconds")
@@ -106,6 +118,8 @@ def pytest_runtest_protocol(item):
         return (yield)
     finally:
         signal.alarm(0)
+        if _settings.get("check"):
+            _write("checked", _case(item.nodeid), launches=collector.launches, found=rows)
 
 
 _reports = {}

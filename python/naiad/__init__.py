@@ -38,9 +38,10 @@ from .runtime import (
     reinterpret,
     set_allocator,
 )
+from .check import expose, initialized, uninitialized
 from .compiler import compile
 from .runtime.jit import jit
-from . import alias, backends, compiler, cuda, errors, knobs, language, runtime, testing, tools
+from . import alias, backends, check, compiler, cuda, errors, knobs, language, runtime, testing, tools
 
 __version__ = _naiad.__version__
 
@@ -71,12 +72,15 @@ __all__ = [
     "autotune",
     "backends",
     "cdiv",
+    "check",
     "compile",
     "compiler",
     "constexpr_function",
     "cuda",
     "errors",
+    "expose",
     "heuristics",
+    "initialized",
     "jit",
     "knobs",
     "language",
@@ -86,4 +90,5 @@ __all__ = [
     "set_allocator",
     "testing",
     "tools",
+    "uninitialized",
 ]

@@ -7,8 +7,8 @@ import sys
 import traceback
 import types
 
-from . import _naiad, alias, cuda, spawn
-from .errors import TritonError
+from . import _naiad, alias, check as checking, cuda, spawn
+from .errors import KernelError, TritonError
 
 
 def main(argv=None):
@@ -17,8 +17,9 @@ def main(argv=None):
     return _naiad.cli_main(["naiad", *argv])
 
 
-def run_script(script, args, check, gpu=None):
-    """Runs a script as Python would, with `triton` meaning Naiad. Called by the command."""
+def run_script(script, args, check, gpu=None, told=False, name="__main__"):
+    """Runs a script as Python would, with `triton` meaning Naiad. Called by the command. What a kernel
+    raises is not printed where it was `told` already."""
     try:
         cuda.install(gpu)
     except ValueError as e:
@@ -36,7 +37,7 @@ def run_script(script, args, check, gpu=None):
     except SyntaxError as e:
         traceback.print_exception(None, e, None)
         return 1
-    module = types.ModuleType("__main__")
+    module = types.ModuleType(name)
     module.__file__ = script
     module.__builtins__ = builtins
     sys.modules["__main__"] = module
@@ -51,7 +52,8 @@ def run_script(script, args, check, gpu=None):
         return 130
     except TritonError as e:
         # The message has the kernel's line; the only line of Python that adds to it is the launch's.
-        print(str(e).lstrip("\n"), file=sys.stderr)
+        if not told or not isinstance(e, KernelError):
+            print(str(e).lstrip("\n"), file=sys.stderr)
         print(f"  = note: launched at {_launch_line(e)}", file=sys.stderr)
         return 1
     except BaseException as e:
@@ -60,6 +62,44 @@ def run_script(script, args, check, gpu=None):
     finally:
         sys.stdout.flush()
     return 0
+
+
+def check_script(script, args, gpu, format, deny_warnings, sweep):
+    """Runs a script with every launch checked, and reports. Called by the command."""
+    collector = checking.Collector(format)
+    before = checking.collect(collector)
+    checking.watch_memory()
+    try:
+        if sweep:
+            code = _sweep(script, args, gpu, collector)
+        else:
+            try:
+                code = run_script(script, args, True, gpu, told=True)
+            except SystemExit as e:
+                # A script that says how it went is believed, and findings count besides.
+                code = e.code if isinstance(e.code, int) else int(e.code is not None)
+                if code and not isinstance(e.code, int):
+                    print(e.code, file=sys.stderr)
+    finally:
+        checking.collect(before)
+    if format == "human":
+        print(collector.summary(), file=sys.stderr)
+    return code or collector.exit_code(deny_warnings)
+
+
+def _sweep(script, args, gpu, collector):
+    from . import sweep
+
+    registered = sweep.registered()
+    registered.clear()
+    code = run_script(script, args, True, gpu, told=True, name="__sweep__")
+    if code:
+        return code
+    if not registered:
+        print(f"error: `{script}` has no function for `naiad.testing.sweep`", file=sys.stderr)
+        return 2
+    failed = [s for s in registered if not s.run(collector)]
+    return int(bool(failed))
 
 
 def _launch_line(error):

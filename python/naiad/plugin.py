@@ -16,7 +16,7 @@ def pytest_addoption(parser):
     for option, mode, what in [
         ("--naiad", "run", "run Triton kernels by Naiad, and serve `cuda` by the CPU"),
         ("--naiad=run", "run", "the same"),
-        ("--naiad=check", "check", "and judge every access of a kernel by the view of its tensor"),
+        ("--naiad=check", "check", "and check every launch: an error fails the test"),
     ]:
         group.addoption(option, action="store_const", const=mode, dest="naiad", default=None, help=what)
     group.addoption(
@@ -58,7 +58,7 @@ def pytest_report_header(config):
     if config.option.naiad is None:
         return None
     gpu = cuda.gpus.chosen(config.option.naiad_gpu)
-    mode = ", every access judged by its tensor's view" if config.option.naiad == "check" else ""
+    mode = ", every launch checked" if config.option.naiad == "check" else ""
     return f"naiad: kernels run by naiad {_naiad.__version__}{mode}; without a GPU `cuda` is the CPU, as {gpu.name}"
 
 

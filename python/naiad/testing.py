@@ -5,6 +5,8 @@ import csv
 import os
 import time
 
+from .sweep import sweep
+
 
 def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean"):
     """Milliseconds that ``fn`` takes. ``warmup`` and ``rep`` are milliseconds too.

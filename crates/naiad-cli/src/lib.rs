@@ -3,6 +3,7 @@
 //! | command | does |
 //! |---|---|
 //! | `run SCRIPT [ARGS]` | runs a Python script whose kernels go through Naiad |
+//! | `check SCRIPT [ARGS]` | the same, and every launch is checked; or `--sweep`, over many sizes |
 //! | `compile FILE::KERNEL` | compiles one kernel and prints what it became |
 //! | `lint FILE...` | reviews kernels without running anything |
 //!
@@ -15,7 +16,8 @@ mod lint;
 mod output;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use output::{Format, Output};
+pub use output::Format;
+use output::Output;
 use std::ffi::OsString;
 
 /// Who runs Python scripts.
@@ -28,8 +30,10 @@ pub trait ScriptRunner {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
     pub device: DeviceChoice,
-    /// Every access is judged by the view of its tensor.
+    /// Every launch is checked, and an error of one ends the script.
     pub check: bool,
+    /// Every launch is checked, and what is found is reported.
+    pub report: Option<Report>,
     /// The GPU that `cuda` stands for where there is none.
     pub gpu: Option<String>,
 }
@@ -42,11 +46,29 @@ pub enum DeviceChoice {
     Cpu,
 }
 
+/// How `naiad check` reports.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    pub format: Format,
+    /// Warnings count as errors for the exit code.
+    pub deny_warnings: bool,
+    /// The script is not run as such: its functions for `naiad.testing.sweep` are.
+    pub sweep: bool,
+}
+
 impl RunOptions {
-    /// The command line that means these options.
+    /// The words of the command line that mean these options, the command's name first.
     pub fn to_args(&self) -> Vec<String> {
-        let mut args = vec!["--device".to_string(), self.device.name().to_string()];
+        let command = if self.report.is_some() { "check" } else { "run" };
+        let mut args: Vec<String> =
+            [command, "--device", self.device.name()].map(String::from).to_vec();
         args.extend(self.check.then(|| "--check".to_string()));
+        if let Some(report) = &self.report {
+            args.extend(["--format".to_string(), report.format.name().to_string()]);
+            let deny = report.deny_warnings.then_some(["--deny", "warnings"]);
+            args.extend(deny.into_iter().flatten().map(String::from));
+            args.extend(report.sweep.then(|| "--sweep".to_string()));
+        }
         args.extend(self.gpu.iter().flat_map(|gpu| ["--gpu".to_string(), gpu.clone()]));
         args
     }
@@ -73,6 +95,8 @@ struct Cli {
 enum Command {
     /// Run a Python script; `import triton` in it means Naiad.
     Run(Run),
+    /// Run a Python script and check every launch in it; exit 1 on an error.
+    Check(Check),
     /// Compile one kernel and print what it became.
     Compile(compile::Compile),
     /// Review kernels without running them.
@@ -83,7 +107,7 @@ enum Command {
 struct Run {
     #[arg(long, value_enum, default_value_t)]
     device: DeviceChoice,
-    /// Judge every access by the view of its tensor.
+    /// Check every launch, and end at the first error.
     #[arg(long)]
     check: bool,
     /// The GPU that torch's `cuda` stands for where there is none: h100, a100, h200, b200, l4, rtx4090.
@@ -97,6 +121,54 @@ struct Run {
         value_name = "SCRIPT [ARGS]"
     )]
     command: Vec<String>,
+}
+
+#[derive(Args)]
+struct Check {
+    #[arg(long, value_enum, default_value_t)]
+    device: DeviceChoice,
+    /// What counts as an error too.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    deny: Option<Deny>,
+    /// Run the script's functions for `naiad.testing.sweep`, over sizes and layouts that break kernels.
+    #[arg(long)]
+    sweep: bool,
+    /// The GPU that torch's `cuda` stands for where there is none, as for `run`.
+    #[arg(long, value_name = "NAME")]
+    gpu: Option<String>,
+    #[command(flatten)]
+    common: Common,
+    /// The script, and what it finds in `sys.argv`: from the script on, nothing is an option of ours.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "SCRIPT [ARGS]"
+    )]
+    command: Vec<String>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
+enum Deny {
+    Warnings,
+}
+
+impl Check {
+    fn main(self, runner: &dyn ScriptRunner) -> i32 {
+        let report = Report {
+            format: self.common.format,
+            deny_warnings: self.deny == Some(Deny::Warnings),
+            sweep: self.sweep,
+        };
+        let report = Some(report);
+        let options = RunOptions { device: self.device, check: false, report, gpu: self.gpu };
+        run(runner, &self.command, &options)
+    }
+}
+
+fn run(runner: &dyn ScriptRunner, command: &[String], options: &RunOptions) -> i32 {
+    let (script, args) = command.split_first().expect("clap requires at least one word");
+    runner.run(script, args, options)
 }
 
 /// Options of commands that print diagnostics.
@@ -117,12 +189,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>, runner: &dyn ScriptRunner)
         }
     };
     match cli.command {
-        Command::Run(run) => {
-            let options = RunOptions { device: run.device, check: run.check, gpu: run.gpu };
-            let (script, args) =
-                run.command.split_first().expect("clap requires at least one word");
-            runner.run(script, args, &options)
+        Command::Run(Run { device, check, gpu, command }) => {
+            run(runner, &command, &RunOptions { device, check, report: None, gpu })
         }
+        Command::Check(command) => command.main(runner),
         Command::Compile(command) => command.main(&Output::new(command.common.format)),
         Command::Lint(command) => command.main(&Output::new(command.common.format)),
     }

@@ -4,14 +4,14 @@ use naiad_cli::{RunOptions, ScriptRunner};
 use std::io::Write;
 use std::process::Command;
 
-/// Runs `python3 -m naiad run ...`; the environment variable NAIAD_PYTHON names another Python.
+/// Runs `python3 -m naiad run ...` or `check ...`; the environment variable NAIAD_PYTHON names another Python.
 struct Subprocess;
 
 impl ScriptRunner for Subprocess {
     fn run(&self, script: &str, args: &[String], options: &RunOptions) -> i32 {
         let python = std::env::var_os("NAIAD_PYTHON").unwrap_or_else(|| "python3".into());
         let mut command = Command::new(&python);
-        command.args(["-m", "naiad", "run"]).args(options.to_args()).arg(script).args(args);
+        command.args(["-m", "naiad"]).args(options.to_args()).arg(script).args(args);
         match command.status() {
             // Without a code it was ended by a signal.
             Ok(status) => status.code().unwrap_or(1),

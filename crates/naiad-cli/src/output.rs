@@ -13,6 +13,15 @@ pub enum Format {
     Json,
 }
 
+impl Format {
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Human => "human",
+            Format::Json => "json",
+        }
+    }
+}
+
 pub struct Output {
     format: Format,
     style: render::Style,

@@ -1,6 +1,6 @@
 //! The command line: what reaches the runner, and exit codes.
 
-use naiad_cli::{DeviceChoice, RunOptions, ScriptRunner};
+use naiad_cli::{DeviceChoice, Format, Report, RunOptions, ScriptRunner};
 use std::cell::RefCell;
 
 /// Notes what it is to run.
@@ -23,7 +23,7 @@ fn run(line: &str) -> (i32, Vec<(String, Vec<String>, RunOptions)>) {
 
 #[test]
 fn run_hands_over_everything_after_the_script() {
-    let options = RunOptions { device: DeviceChoice::Cpu, check: true, gpu: None };
+    let options = RunOptions { device: DeviceChoice::Cpu, check: true, ..RunOptions::default() };
     let (code, ran) = run("run --device cpu --check s.py --check -x --device cuda");
     let args = ["--check", "-x", "--device", "cuda"].map(String::from).to_vec();
     assert_eq!((code, ran), (7, vec![("s.py".to_string(), args, options)]));
@@ -31,11 +31,15 @@ fn run_hands_over_everything_after_the_script() {
 
 #[test]
 fn options_survive_a_process_boundary() {
-    let gpu = Some("l4".to_string());
-    for options in
-        [RunOptions::default(), RunOptions { device: DeviceChoice::Cpu, check: true, gpu }]
-    {
-        let line = format!("run {} s.py", options.to_args().join(" "));
+    let (device, gpu) = (DeviceChoice::Cpu, Some("l4".to_string()));
+    let report = Report { format: Format::Json, deny_warnings: true, sweep: true };
+    for options in [
+        RunOptions::default(),
+        RunOptions { device, check: true, report: None, gpu: gpu.clone() },
+        RunOptions { device, check: false, report: Some(Report::default()), gpu },
+        RunOptions { report: Some(report), ..RunOptions::default() },
+    ] {
+        let line = format!("{} s.py", options.to_args().join(" "));
         assert_eq!(run(&line).1[0].2, options);
     }
 }
@@ -45,6 +49,8 @@ fn exit_codes() {
     for (line, code) in [
         ("", 2),
         ("run", 2),
+        ("check", 2),
+        ("check --deny everything s.py", 2),
         ("nonsense", 2),
         ("--version", 0),
         ("compile no-such-file.py::k --signature x=i32", 1),

@@ -102,6 +102,44 @@ ids! {
     /// No machine code can be made of the kernel: the reference executor runs it, which is slower.
     NoMachineCode = "no-machine-code", Warning;
 
+    // Checked execution. Where two severities are possible, what a finding's run shows decides.
+    /// Padding lanes reach a reduction, a product or another place where lanes meet, and change what the
+    /// kernel stores.
+    PaddingReduced = "padding-reduced", Error;
+    /// Lanes that a masked load without `other` left undefined reach a place where lanes meet.
+    UndefinedReduced = "undefined-reduced", Error;
+    /// Lanes that a masked load without `other` left undefined are stored, or decide an address or a
+    /// branch.
+    UndefinedUsed = "undefined-used", Error;
+    /// Memory is read that nobody has written.
+    UninitializedRead = "uninitialized-read", Error;
+    /// Elements of an uninitialized output that the launch has left unwritten.
+    UnwrittenOutput = "unwritten-output", Warning;
+    /// Two programs use an element, one of them writes it plainly, and nothing orders them.
+    Race = "race", Error;
+    /// Programs write one element without order, though the same value.
+    SameValueRace = "same-value-race", Warning;
+    /// Programs that are ordered only by relaxed atomics or volatile loads.
+    WeakOrder = "weak-order", Warning;
+    /// An atomic of scope `cta` is used between programs.
+    NarrowScope = "narrow-scope", Error;
+    /// A program reads what another of its lanes stored, with no barrier between.
+    MissingBarrier = "missing-barrier", Warning;
+    /// An offset leaves its integer type, and the wrapped number is used in an address.
+    WrappedOffset = "wrapped-offset", Error;
+    /// A NaN or an infinity is stored that the kernel made out of finite numbers.
+    NumericOrigin = "numeric-origin", Warning;
+    /// An integer is divided by zero.
+    ZeroDivisor = "zero-divisor", Error;
+    /// What `tl.multiple_of`, `tl.max_contiguous` or `tl.max_constancy` promises does not hold.
+    FalseHint = "false-hint", Warning;
+    /// A tuned kernel changes what it reads, so that trials are not repeatable.
+    AutotuneHazard = "autotune-hazard", Warning;
+    /// A view with strides of its own is addressed as if it were contiguous.
+    FlatIndex = "flat-index", Note;
+    /// A limit of the checker that kept it from judging everything.
+    CheckLimit = "check-limit", Note;
+
     // Lint.
     /// A mask that is computed and never used.
     UnusedMask = "unused-mask", Warning;

@@ -82,6 +82,8 @@ pub(crate) enum WindowKind {
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Padding {
+    /// Nothing is said of it, so it may be anything.
+    Unsaid,
     Zero,
     Nan,
 }

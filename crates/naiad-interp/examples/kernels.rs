@@ -241,25 +241,26 @@ fn main() {
         ("four rows", bias(), [4, 1, 1]),
         ("100 rows", bias(), [100, 1, 1]),
     ];
-    println!("{:12} {:>12} {:>12} {:>12}", "kernel", "1 thread", "2 threads", "naive");
+    println!(
+        "{:12} {:>12} {:>12} {:>12} {:>12}",
+        "kernel", "1 thread", "2 threads", "naive", "checked"
+    );
     let only = std::env::args().nth(1);
     for (name, code, grid) in &kernels {
         if only.as_ref().is_some_and(|o| !name.starts_with(o.as_str())) {
             continue;
         }
-        let mut best = [f64::INFINITY; 3];
-        for (slot, (threads, naive)) in best.iter_mut().zip([(1, false), (2, false), (2, true)]) {
+        let mut best = [f64::INFINITY; 4];
+        let plain = PolicyKind::Plain;
+        let ways = [
+            (1, false, plain),
+            (2, false, plain),
+            (2, true, plain),
+            (2, false, PolicyKind::Checked),
+        ];
+        for (slot, (threads, naive, policy)) in best.iter_mut().zip(ways) {
             for _ in 0..5 {
-                let options = LaunchOptions {
-                    policy: PolicyKind::Plain,
-                    naive,
-                    threads,
-                    interrupt: None,
-                    flag: None,
-                    long: None,
-                    print: None,
-                    clock: None,
-                };
+                let options = LaunchOptions { policy, naive, threads, ..LaunchOptions::PLAIN };
                 let args = [tensor(&mut x), tensor(&mut y), Arg::Scalar(1000)];
                 let start = Instant::now();
                 // SAFETY: both vectors outlive the call.
@@ -268,6 +269,9 @@ fn main() {
                 *slot = slot.min(start.elapsed().as_secs_f64() * 1e3);
             }
         }
-        println!("{name:12} {:>9.3} ms {:>9.3} ms {:>9.3} ms", best[0], best[1], best[2]);
+        println!(
+            "{name:12} {:>9.3} ms {:>9.3} ms {:>9.3} ms {:>9.3} ms",
+            best[0], best[1], best[2], best[3]
+        );
     }
 }

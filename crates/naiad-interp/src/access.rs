@@ -5,7 +5,7 @@
 //! that those two addresses do not clear, is walked lane by lane, which also finds the lane to name.
 
 use crate::engine::{Buffer, CHUNK, In, Source, read_image, write_image};
-use crate::fault::{Access, Fault, Findings, Lane, Site};
+use crate::fault::{Access, Fault, Lane, Site};
 use crate::memory::{Memory, Origin, Tensor};
 use crate::slab::Slab;
 use crate::strided::{self, Dim, Dims};
@@ -17,8 +17,7 @@ use smallvec::SmallVec;
 pub struct Context<'a> {
     pub site: Site<'a>,
     pub memory: &'a Memory<'a>,
-    pub findings: &'a Findings,
-    /// Judge accesses by the views too.
+    /// Judge what is written by the views too. (What is read outside of one is the checker's.)
     pub views: bool,
     /// Walk every lane.
     pub naive: bool,
@@ -48,7 +47,7 @@ fn single(cx: &Context<'_>, t: &Target<'_>, access: Access) -> Option<*mut u8> {
     let address = t.addresses.uniform()? as i64;
     let (lo, hi) = (i128::from(address), i128::from(address) + t.elem.size() as i128);
     let tensor = cx.memory.find(t.origin, lo, hi, access.writes())?;
-    let clear = !cx.views || surely_in_view(cx, t.origin, tensor, lo, hi);
+    let clear = !access.writes() || !cx.views || surely_in_view(cx, t.origin, tensor, lo, hi);
     (clear && (tensor.writable || !access.writes())).then_some(address as usize as *mut u8)
 }
 
@@ -82,7 +81,7 @@ fn block(cx: &Context<'_>, t: &Target<'_>, access: Access) -> Option<Block> {
     }
     let (lo, hi) = (address + least, address + most + t.elem.size() as i128);
     let tensor = cx.memory.find(t.origin, lo, hi, access.writes())?;
-    let clear = !cx.views || surely_in_view(cx, t.origin, tensor, lo, hi);
+    let clear = !access.writes() || !cx.views || surely_in_view(cx, t.origin, tensor, lo, hi);
     let clear = clear && (tensor.writable || !access.writes());
     // Checked to be inside a storage, hence an address.
     clear.then_some(Block { steps, range, whole, address: address as usize })
@@ -258,22 +257,15 @@ impl<'c, 'a> Cursor<'c, 'a> {
         if self.access.writes() && !tensor.writable {
             return Err(cx.site.read_only(tensor, &self.lane(address, lane)));
         }
-        let inside = |t: &Tensor| t.in_view(address, size);
-        if cx.views
-            && let Some(owner) = cx.memory.outside_view(self.t.origin, tensor, inside)
-        {
-            if self.access.writes() {
-                return Err(cx.site.outside_view(owner, &self.lane(address, lane)));
-            }
-            if cx.findings.wants(&cx.site) {
-                let lane = self.lane(address, lane);
-                cx.findings.add(&cx.site, || *cx.site.outside_view(owner, &lane));
-            }
+        let inside = |t: &Tensor<'_>| t.in_view(address, size);
+        let views = cx.views && self.access.writes();
+        if views && let Some(owner) = cx.memory.outside_view(self.t.origin, tensor, inside) {
+            return Err(cx.site.outside_view(owner, &self.lane(address, lane)));
         }
         self.tensor = Some(tensor);
         self.lo = tensor.lo;
         self.span = (tensor.len + 1).saturating_sub(size);
-        self.ask_view = cx.views;
+        self.ask_view = views;
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! What a launch is given: arguments with their storage, and options.
 
 use crate::debug::Printed;
+use naiad_diag::Diagnostic;
 use naiad_ir::Scalar;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 /// One argument, for the IR parameter at its position.
@@ -59,12 +61,36 @@ pub struct LaunchOptions<'a> {
     pub print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,
     /// Nanoseconds of a clock that never goes back. Without it time passes only where it is read.
     pub clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
+    /// Memory that was filled by [`crate::poison::fill`] when it was made: a checked launch judges reads of
+    /// what is still so.
+    pub uninitialized: &'a [Range<usize>],
+    /// Memory that is no argument's and may be reached all the same, through pointers made of integers.
+    pub exposed: &'a [Range<usize>],
+    /// Gets what a launch has found before a fault ends it.
+    pub found: Option<&'a Mutex<Vec<Diagnostic>>>,
+}
+
+impl LaunchOptions<'_> {
+    /// A plain launch over all threads, with nobody to print to.
+    pub const PLAIN: LaunchOptions<'static> = LaunchOptions {
+        policy: PolicyKind::Plain,
+        naive: false,
+        threads: 0,
+        interrupt: None,
+        flag: None,
+        long: None,
+        print: None,
+        clock: None,
+        uninitialized: &[],
+        exposed: &[],
+        found: None,
+    };
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum PolicyKind {
     /// Values, and accesses within storage.
     Plain,
-    /// Also accesses within the logical view.
+    /// Everything that `check` judges too.
     Checked,
 }

@@ -13,6 +13,7 @@ use naiad_ir::scalar::{BinaryFn, Rounding};
 use naiad_ir::tile::{Tile as TileIr, TileOp};
 use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Value};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What an op was looked up to.
@@ -61,6 +62,8 @@ pub struct Code {
     prepared: Vec<Prepared>,
     cost: Vec<u32>,
     assembly: FxHashMap<Inst, Result<ptx_asm::Program, Refusal>>,
+    /// It makes pointers of integers, which may point anywhere.
+    makes_pointers: bool,
 }
 
 impl Code {
@@ -92,10 +95,14 @@ impl Code {
             prepared: vec![Prepared::Nothing; func.num_insts()],
             cost: vec![0; func.num_insts()],
             assembly: FxHashMap::default(),
+            makes_pointers: false,
         };
         func.walk(&mut |inst| {
             code.prepared[inst.index()] = code.prepare(func.op(inst));
             code.cost[inst.index()] = code.estimate(inst);
+            if let TileOp::Bitcast { src, to } = func.op(inst) {
+                code.makes_pointers |= to.pointer().is_some() && !func.ty(*src).is_pointer();
+            }
             if let Some(program) = code.assemble(inst) {
                 code.assembly.insert(inst, program);
             }
@@ -106,6 +113,12 @@ impl Code {
     /// The kernel that this is the code of.
     pub fn func(&self) -> &Function<TileIr> {
         &self.func
+    }
+
+    /// What the kernel can reach of memory that is no argument's: nothing, unless it makes pointers of
+    /// integers.
+    pub fn reachable<'m>(&self, exposed: &'m [Range<usize>]) -> &'m [Range<usize>] {
+        if self.makes_pointers { exposed } else { &[] }
     }
 
     pub(crate) fn register(&self, value: Value) -> usize {

@@ -37,20 +37,20 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn outer(&self) -> usize {
+    pub fn outer(&self) -> usize {
         self.shape.dims().take(self.axis).product()
     }
 
-    fn n(&self) -> usize {
+    pub fn n(&self) -> usize {
         self.shape.dim(self.axis)
     }
 
-    fn inner(&self) -> usize {
+    pub fn inner(&self) -> usize {
         self.shape.dims().skip(self.axis + 1).product()
     }
 
     /// The inputs seen as `outer x n x inner`.
-    fn folded(&self, inputs: &[Reg]) -> Results {
+    pub fn folded(&self, inputs: &[Reg]) -> Results {
         let to = shape_of(&[self.outer(), self.n(), self.inner()]);
         let fold = |(reg, &ty): (&Reg, &Scalar)| Reg {
             tile: shapes::reshape(&reg.tile, ty, &self.shape, &to),
@@ -60,7 +60,7 @@ impl Job<'_> {
     }
 
     /// The region on tiles of `shape`.
-    fn apply(&self, a: &[Reg], b: &[Reg], shape: Shape) -> Result<Results, Fault> {
+    pub fn apply(&self, a: &[Reg], b: &[Reg], shape: Shape) -> Result<Results, Fault> {
         let arguments: SmallVec<[Reg; 4]> = a.iter().chain(b).cloned().collect();
         region::evaluate(&Env { lift: Some(shape), ..self.env }, self.body, &arguments)
     }

@@ -13,6 +13,7 @@
 use crate::access::{self, Context, Target};
 use crate::assembly;
 use crate::atomics::{self, Update};
+use crate::check::{Checker, Overlay};
 use crate::code::Code;
 use crate::debug::{self, Operand, Printed};
 use crate::engine::In;
@@ -32,6 +33,8 @@ pub struct Shared<'a> {
     pub code: &'a Code,
     pub memory: &'a Memory<'a>,
     pub findings: &'a Findings,
+    /// What the checks of a checked launch share.
+    pub check: Option<&'a Checker>,
     pub grid: [u32; 3],
     /// The image that each parameter starts with, and what it points into.
     pub arguments: &'a [(u64, Origin)],
@@ -62,19 +65,20 @@ impl Shared<'_> {
 /// Small ops between two looks at the stop flag.
 const POLL_OPS: u32 = 2048;
 
+/// A value of a program, with what the policy knows of it.
 #[derive(Clone, Default)]
-struct Val<L> {
-    reg: Reg,
-    lanes: L,
+pub struct Val<L> {
+    pub reg: Reg,
+    pub lanes: L,
 }
 
 /// How often a program read and wrote memory.
 #[derive(Copy, Clone, Default, PartialEq)]
-struct Traffic {
+pub struct Traffic {
     reads: u64,
     /// Reads that see other programs' writes: atomic and volatile ones.
     polls: u64,
-    writes: u64,
+    pub writes: u64,
     /// Readings of the clock: a loop that reads it may be waiting for a time, which comes by itself.
     clocks: u64,
 }
@@ -103,13 +107,14 @@ pub struct Program<P: Policy> {
     pub coordinates: [u32; 3],
     regs: Vec<Val<P::Lanes>>,
     frames: Vec<Frame>,
-    traffic: Traffic,
+    pub traffic: Traffic,
     /// Rounds in a row that changed nothing in memory.
     spins: u64,
     /// The last of these rounds changed nothing in the program either.
     repeats: bool,
     /// The op that polled last.
     pub waits_at: Option<Inst>,
+    pub state: P::State,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -125,7 +130,7 @@ pub enum Pause {
 }
 
 pub struct Exec<'a, P: Policy> {
-    shared: &'a Shared<'a>,
+    pub shared: &'a Shared<'a>,
     /// The number of the worker that this is.
     worker: usize,
     ops: u32,
@@ -134,7 +139,7 @@ pub struct Exec<'a, P: Policy> {
     /// Programs pause where the cost passes this.
     pub budget: u64,
     /// Where ops put what they give; empty between them.
-    results: Results,
+    pub results: Results,
     policy: std::marker::PhantomData<P>,
 }
 
@@ -159,6 +164,7 @@ impl<P: Policy> Default for Program<P> {
             spins: 0,
             repeats: false,
             waits_at: None,
+            state: P::State::default(),
         }
     }
 }
@@ -200,6 +206,7 @@ impl<'a, P: Policy> Exec<'a, P> {
         p.spins = 0;
         p.repeats = false;
         p.waits_at = None;
+        P::begins(self, p);
         for (&param, argument) in code.func.params().iter().zip(self.shared.arguments) {
             let &(image, origin) = argument;
             if let Some(target) = code.target(param) {
@@ -256,10 +263,9 @@ impl<'a, P: Policy> Exec<'a, P> {
                 let bound = |v: Value| number(ty, read(code, p, v).reg.tile.uniform().unwrap_or(0));
                 let (at, end, step) = (bound(*lower), bound(*upper), bound(*step));
                 if step == 0 {
-                    let (func, program) = (&*code.func, p.coordinates);
-                    let site = Site { func, inst, program, number: p.number };
-                    return Err(site.zero_step());
+                    return Err(self.site(p, inst).zero_step());
                 }
+                P::branches(self, p, inst, *upper);
                 let carried = all(code, p, inits);
                 kill(p, code.dies_at_begin(inst));
                 if done(at, end, step) {
@@ -283,12 +289,14 @@ impl<'a, P: Policy> Exec<'a, P> {
             }
             TileOp::If { cond, then, otherwise } => {
                 let taken = read(code, p, *cond).reg.tile.uniform() != Some(0);
+                P::branches(self, p, inst, *cond);
                 kill(p, code.dies_at_begin(inst));
                 self.enter(p, if taken { *then } else { *otherwise }, Some(inst), Kind::Straight);
                 Ok(false)
             }
             TileOp::Condition { cond, values } => {
                 let go_on = read(code, p, *cond).reg.tile.uniform() != Some(0);
+                P::branches(self, p, inst, *cond);
                 let values = all(code, p, values);
                 kill(p, code.dies_at_begin(inst));
                 let Some(frame) = p.frames.last_mut() else { return Ok(false) };
@@ -323,7 +331,7 @@ impl<'a, P: Policy> Exec<'a, P> {
                     Ok(false)
                 }
                 Effects::Pure | Effects::Control | Effects::Terminator => {
-                    self.evaluate(p, inst, op)?;
+                    self.evaluate(p, inst)?;
                     Ok(false)
                 }
             },
@@ -331,7 +339,7 @@ impl<'a, P: Policy> Exec<'a, P> {
     }
 
     /// An op that computes and does nothing else.
-    fn evaluate(&mut self, p: &mut Program<P>, inst: Inst, op: &TileOp) -> Result<(), Fault> {
+    fn evaluate(&mut self, p: &mut Program<P>, inst: Inst) -> Result<(), Fault> {
         let (shared, number) = (self.shared, p.number);
         let stopped = move || (shared.stopped)(number);
         let code = shared.code;
@@ -345,17 +353,50 @@ impl<'a, P: Policy> Exec<'a, P> {
         };
         self.results.clear();
         ops::evaluate(&env, inst, &Regs { code, regs: &p.regs }, &mut self.results)?;
-        let lanes = lanes::<P>(code, p, op);
+        if P::CHECKED {
+            return self.set_known(p, inst);
+        }
         kill(p, code.dies_at_begin(inst));
         for (&value, reg) in code.func.results(inst).iter().zip(&mut self.results) {
             if let Some(target) = code.target(value) {
-                let val = &mut p.regs[target];
-                std::mem::swap(&mut val.reg, reg);
-                val.lanes = lanes.clone();
+                std::mem::swap(&mut p.regs[target].reg, reg);
             }
         }
         self.results.clear();
         Ok(())
+    }
+
+    /// Hands an op's results over together with what the policy knows of them.
+    fn set_known(&mut self, p: &mut Program<P>, inst: Inst) -> Result<(), Fault> {
+        let code = self.shared.code;
+        let mut results = std::mem::take(&mut self.results);
+        let known = P::computed(self, p, inst, &mut results)?;
+        kill(p, code.dies_at_begin(inst));
+        for ((&value, reg), lanes) in
+            code.func.results(inst).iter().zip(results.drain(..)).zip(known)
+        {
+            if let Some(target) = code.target(value) {
+                p.regs[target] = Val { reg, lanes };
+            }
+        }
+        self.results = results;
+        Ok(())
+    }
+
+    /// Where a program is.
+    pub fn site(&self, p: &Program<P>, inst: Inst) -> Site<'a> {
+        let func = &*self.shared.code.func;
+        Site { func, inst, program: p.coordinates, number: p.number }
+    }
+
+    /// What an access needs; stores are judged by the views of their tensors too where that is asked.
+    pub fn context(&self, p: &Program<P>, inst: Inst) -> Context<'a> {
+        Context {
+            site: self.site(p, inst),
+            memory: self.shared.memory,
+            views: P::CHECKED,
+            naive: self.shared.naive,
+        }
     }
 
     fn enter(&self, p: &mut Program<P>, block: Block, owner: Option<Inst>, kind: Kind) {
@@ -448,67 +489,64 @@ impl<'a, P: Policy> Exec<'a, P> {
         let shared = self.shared;
         let code = shared.code;
         let func = &*code.func;
-        let cx = Context {
-            site: Site { func, inst, program: p.coordinates, number: p.number },
-            memory: shared.memory,
-            findings: shared.findings,
-            views: P::VIEWS,
-            naive: shared.naive,
-        };
+        P::touches(self, p, inst, op)?;
+        let overlay = P::overlay(p);
+        let cx = self.context(p, inst);
         let tile = |v: Value| &read(code, p, v).reg.tile;
-        let mut results: SmallVec<[(Tile, P::Lanes); 1]> = SmallVec::new();
+        let mut results: SmallVec<[Tile; 1]> = SmallVec::new();
+        let mut wrote = false;
         let mut traffic = p.traffic;
         let mut polled = false;
-        let target = |ptr: &Value, mask: &Option<Value>| {
-            let ty = func.ty(*ptr);
-            let pointers = read(code, p, *ptr);
-            let elem = ty.elem.pointer().map_or(Scalar::I8, |p| p.pointee);
-            let mask = mask.map(tile);
-            let Reg { tile: addresses, origin } = &pointers.reg;
-            let t = Target { addresses, origin: *origin, mask, elem, shape: ty.shape };
-            (t, &pointers.lanes)
-        };
+        let target = |ptr: &Value, mask: &Option<Value>| target(code, p, *ptr, *mask);
+        let used = func.results(inst).first().is_some_and(|&r| code.target(r).is_some());
         match op {
             TileOp::Load { ptr, mask, other, hints } => {
-                let (t, lanes) = target(ptr, mask);
-                let tile = access::load(&cx, &t, other.map(tile))?;
+                let t = target(ptr, mask);
+                let other = other.map(tile);
+                results.push(match &overlay {
+                    None => access::load(&cx, &t, other)?,
+                    Some(own) => own.borrow().load(&cx, &t, other)?,
+                });
                 traffic.reads += 1;
                 polled = hints.volatile;
-                results.push((tile, P::loaded(lanes)));
             }
             TileOp::Store { ptr, value, mask, .. } => {
-                let (t, _) = target(ptr, mask);
-                access::store(&cx, &t, tile(*value))?;
+                let t = target(ptr, mask);
+                match &overlay {
+                    None => access::store(&cx, &t, tile(*value))?,
+                    Some(own) => own.borrow_mut().store(&cx, &t, tile(*value))?,
+                }
                 traffic.writes += u64::from(t.mask.and_then(Tile::uniform) != Some(0));
             }
             TileOp::AtomicRmw { f, ptr, value, mask, .. } => {
-                let (t, lanes) = target(ptr, mask);
-                let (tile, changed) = atomics::update(&cx, &t, Update::Rmw(*f), tile(*value))?;
-                traffic.writes += u64::from(changed);
+                let how = Some(Update::Rmw(*f));
+                let t = target(ptr, mask);
+                let (tile, changed) = atomic(&cx, &t, how, Some(tile(*value)), used, &overlay)?;
+                wrote = changed;
                 polled = true;
-                results.push((tile, P::loaded(lanes)));
+                results.push(tile);
             }
             TileOp::AtomicCas { ptr, compare, value, .. } => {
-                let (t, lanes) = target(ptr, &None);
-                let how = Update::Cas(tile(*compare));
-                let (tile, changed) = atomics::update(&cx, &t, how, tile(*value))?;
-                traffic.writes += u64::from(changed);
+                let how = Some(Update::Cas(tile(*compare)));
+                let t = target(ptr, &None);
+                let (tile, changed) = atomic(&cx, &t, how, Some(tile(*value)), used, &overlay)?;
+                wrote = changed;
                 polled = true;
-                results.push((tile, P::loaded(lanes)));
+                results.push(tile);
             }
             TileOp::AtomicLoad { ptr, mask, .. } => {
-                let (t, lanes) = target(ptr, mask);
-                results.push((atomics::load(&cx, &t)?, P::loaded(lanes)));
+                let t = target(ptr, mask);
+                results.push(atomic(&cx, &t, None, None, used, &overlay)?.0);
                 polled = true;
             }
             TileOp::AtomicStore { ptr, value, mask, .. } => {
-                let (t, _) = target(ptr, mask);
-                traffic.writes += u64::from(atomics::store(&cx, &t, tile(*value))?);
+                let t = target(ptr, mask);
+                wrote = atomic(&cx, &t, None, Some(tile(*value)), false, &overlay)?.1;
             }
             // One program is run by one thread, in order.
             TileOp::Barrier {} => {}
             TileOp::Print { prefix, args, hex } => {
-                if let Some(print) = shared.print {
+                if let (Some(print), None) = (shared.print, &overlay) {
                     let operand = |&v: &Value| Operand::new(func.ty(v), tile(v));
                     let operands: SmallVec<[Operand<'_>; 2]> = args.iter().map(operand).collect();
                     print(&Printed {
@@ -531,7 +569,7 @@ impl<'a, P: Policy> Exec<'a, P> {
             }
             TileOp::Assume { cond } => {
                 let shape = func.ty(*cond).shape;
-                if P::PROMISES
+                if P::CHECKED
                     && let Some(failed) = debug::failing(tile(*cond), None, &shape)
                 {
                     return Err(debug::false_assumption(&cx.site, &failed));
@@ -545,7 +583,7 @@ impl<'a, P: Policy> Exec<'a, P> {
                     }
                     MachineFact::Smid => self.worker as u64,
                 };
-                results.push((Tile::Uniform(image), P::Lanes::default()));
+                results.push(Tile::Uniform(image));
             }
             TileOp::InlineAsm { args, pack, shape, .. } => {
                 let program = match code.assembly(inst) {
@@ -558,8 +596,7 @@ impl<'a, P: Policy> Exec<'a, P> {
                 let outs = func.results(inst).iter().map(|&v| code.scalar(v)).collect();
                 let job = assembly::Job { program, shape: *shape, pack: *pack, outs };
                 traffic.clocks += u64::from(program.reads_clock());
-                let tiles = assembly::run(&job, &operands, &mut || shared.time());
-                results.extend(tiles.into_iter().map(|tile| (tile, P::Lanes::default())));
+                results.extend(assembly::run(&job, &operands, &mut || shared.time()));
             }
             _ => return Err(ops::internal(op)),
         }
@@ -568,20 +605,57 @@ impl<'a, P: Policy> Exec<'a, P> {
             traffic.polls += 1;
             p.waits_at = Some(inst);
         }
+        traffic.writes += u64::from(wrote);
         p.traffic = traffic;
-        kill(p, code.dies_at_begin(inst));
-        for ((tile, lanes), &value) in results.into_iter().zip(func.results(inst)) {
-            if let Some(register) = code.target(value) {
-                p.regs[register] = Val { reg: Reg::from(tile), lanes };
-            }
+        let value = |tile| Val { reg: Reg::from(tile), lanes: P::Lanes::default() };
+        let mut values: Vals<P> = results.into_iter().map(value).collect();
+        if P::CHECKED {
+            P::touched(self, p, inst, op, &mut values, wrote);
         }
+        kill(p, code.dies_at_begin(inst));
+        self.set(p, func.results(inst), values);
         Ok(())
     }
 }
 
-type Vals<P> = SmallVec<[Val<<P as Policy>::Lanes>; 2]>;
+/// An atomic operation: an update, a load (of neither update nor value), or a store.
+fn atomic(
+    cx: &Context<'_>,
+    t: &Target<'_>,
+    how: Option<Update<'_>>,
+    value: Option<&Tile>,
+    used: bool,
+    overlay: &Option<Overlay>,
+) -> Result<(Tile, bool), Fault> {
+    if let Some(own) = overlay {
+        return own.borrow_mut().update(cx, t, how, value, used);
+    }
+    match (how, value) {
+        (Some(how), Some(value)) => atomics::update(cx, t, how, value),
+        (None, Some(value)) => Ok((Tile::Uniform(0), atomics::store(cx, t, value)?)),
+        (_, None) => Ok((atomics::load(cx, t)?, false)),
+    }
+}
 
-fn read<'p, P: Policy>(code: &Code, p: &'p Program<P>, value: Value) -> &'p Val<P::Lanes> {
+/// What an access with these operands touches.
+pub fn target<'p, P: Policy>(
+    code: &Code,
+    p: &'p Program<P>,
+    ptr: Value,
+    mask: Option<Value>,
+) -> Target<'p> {
+    let ty = code.func.ty(ptr);
+    let Reg { tile: addresses, origin } = &read(code, p, ptr).reg;
+    let elem = ty.elem.pointer().map_or(Scalar::I8, |p| p.pointee);
+    let mask = mask.map(|m| &read(code, p, m).reg.tile);
+    Target { addresses, origin: *origin, mask, elem, shape: ty.shape }
+}
+
+/// Values that go together: those that a loop carries, those that an op gives.
+pub type Vals<P> = SmallVec<[Val<<P as Policy>::Lanes>; 2]>;
+
+/// The value in its register.
+pub fn read<'p, P: Policy>(code: &Code, p: &'p Program<P>, value: Value) -> &'p Val<P::Lanes> {
     &p.regs[code.register(value)]
 }
 
@@ -597,15 +671,6 @@ fn kill<P: Policy>(p: &mut Program<P>, registers: &[u32]) {
             *tile = Tile::Uniform(0);
         }
     }
-}
-
-fn lanes<P: Policy>(code: &Code, p: &Program<P>, op: &TileOp) -> P::Lanes {
-    if size_of::<P::Lanes>() == 0 {
-        return P::Lanes::default();
-    }
-    let mut operands: SmallVec<[Value; 4]> = SmallVec::new();
-    op.each_value(&mut |v| operands.push(v));
-    P::pure(op, &mut operands.iter().map(|&v| &read(code, p, v).lanes))
 }
 
 fn done(at: i128, end: i128, step: i128) -> bool {

@@ -1,7 +1,7 @@
 //! What is said of a kernel's faults while it runs.
 
 use crate::memory::{Memory, Origin, Tensor};
-use naiad_diag::{Diagnostic, Id, Loc};
+use naiad_diag::{Diagnostic, Id, Loc, Severity};
 use naiad_ir::ptx_asm::Refusal;
 use naiad_ir::tile::Tile as TileIr;
 use naiad_ir::{Function, Inst, Scalar, Shape};
@@ -58,11 +58,11 @@ pub struct Lane<'a> {
 }
 
 impl Site<'_> {
-    fn report(&self, id: Id, message: String, label: String) -> Diagnostic {
+    pub fn report(&self, id: Id, message: String, label: String) -> Diagnostic {
         Diagnostic::new(id, message).primary_at(&self.func.places, self.loc(), label)
     }
 
-    fn loc(&self) -> Loc {
+    pub fn loc(&self) -> Loc {
         self.func.loc(self.inst)
     }
 
@@ -126,7 +126,9 @@ impl Site<'_> {
             let report = report
                 .note("the pointer was made from an integer, or chosen from several pointers");
             return Box::new(
-                report.help("only the memory of the launch's arguments can be reached"),
+                report.help(
+                    "only the memory of the launch's arguments can be reached; `naiad.expose(x)` adds that of others",
+                ),
             );
         };
         let element = Element::of(t, lane);
@@ -236,36 +238,93 @@ pub fn program([x, y, z]: [u32; 3]) -> String {
     format!("program ({x}, {y}, {z})")
 }
 
-fn index(shape: &Shape, lane: usize) -> String {
+pub fn index(shape: &Shape, lane: usize) -> String {
     let parts: Vec<String> =
         shape.dims().zip(shape.strides()).map(|(n, s)| (lane / s % n).to_string()).collect();
     if parts.len() == 1 { parts.concat() } else { format!("({})", parts.join(", ")) }
 }
 
-/// Findings that do not end the launch: for each op the one of the first program that had it, so that
-/// the report does not depend on how programs were spread over threads.
+/// Findings that do not end the launch: for each op and kind the worst, and of these the one of the first
+/// program, so that the report does not depend on how programs were spread over threads.
 #[derive(Default)]
-pub struct Findings(Mutex<Vec<(Inst, u64, Diagnostic)>>);
+pub struct Findings(Mutex<Vec<Found>>);
+
+struct Found {
+    inst: Inst,
+    number: u64,
+    finding: Diagnostic,
+}
 
 impl Findings {
-    pub fn add(&self, site: &Site<'_>, make: impl FnOnce() -> Diagnostic) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.iter_mut().find(|(inst, ..)| *inst == site.inst) {
-            Some(entry) if entry.1 > site.number => *entry = (site.inst, site.number, make()),
+    fn all(&self) -> std::sync::MutexGuard<'_, Vec<Found>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn add(&self, site: &Site<'_>, finding: Diagnostic) {
+        let found = Found { inst: site.inst, number: site.number, finding };
+        let mut all = self.all();
+        match all.iter_mut().find(|f| f.inst == site.inst && f.finding.id == found.finding.id) {
+            Some(old) if is_news(old, found.finding.severity, site.number) => *old = found,
             Some(_) => {}
-            None => all.push((site.inst, site.number, make())),
+            None => all.push(found),
         }
     }
 
-    /// Whether a finding of this program at this op would be a new one.
-    pub fn wants(&self, site: &Site<'_>) -> bool {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().find(|(inst, ..)| *inst == site.inst).is_none_or(|e| e.1 > site.number)
+    /// Whether a finding of this kind and severity, of this program at this op, would be a new one.
+    pub fn wants(&self, site: &Site<'_>, id: Id, severity: Severity) -> bool {
+        let all = self.all();
+        let old = all.iter().find(|f| f.inst == site.inst && f.finding.id == id);
+        old.is_none_or(|old| is_news(old, severity, site.number))
     }
 
+    /// Whether there is a finding of this kind at an op, of this severity or a worse one.
+    pub fn has(&self, inst: Inst, id: Id, severity: Severity) -> bool {
+        let all = self.all();
+        all.iter().any(|f| f.inst == inst && f.finding.id == id && f.finding.severity >= severity)
+    }
+
+    /// Makes a finding at an op worse, now that more is known of it.
+    pub fn escalate(
+        &self,
+        inst: Inst,
+        id: Id,
+        severity: Severity,
+        change: impl FnOnce(&mut Diagnostic),
+    ) {
+        let mut all = self.all();
+        if let Some(found) = all.iter_mut().find(|f| f.inst == inst && f.finding.id == id)
+            && found.finding.severity < severity
+        {
+            found.finding.severity = severity;
+            change(&mut found.finding);
+        }
+    }
+
+    /// What there is to say: in the order of the kernel's text, one finding of a kind for each line, and
+    /// none that its line allows.
     pub fn take(self) -> Vec<Diagnostic> {
         let mut all = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        all.sort_by_key(|&(inst, number, _)| (inst, number));
-        all.into_iter().map(|(_, _, d)| d).collect()
+        all.sort_by_key(|f| (f.inst, std::cmp::Reverse(f.finding.severity), f.number));
+        let mut out: Vec<Diagnostic> = Vec::new();
+        for Found { finding, .. } in all {
+            if finding.is_allowed() {
+                continue;
+            }
+            let line = |d: &Diagnostic| d.place().map(|p| (p.source.name.clone(), p.line()));
+            match out
+                .iter_mut()
+                .find(|d| d.id == finding.id && line(d).is_some() && line(d) == line(&finding))
+            {
+                Some(same) if same.severity < finding.severity => *same = finding,
+                Some(_) => {}
+                None => out.push(finding),
+            }
+        }
+        out
     }
+}
+
+fn is_news(old: &Found, severity: Severity, number: u64) -> bool {
+    let worse = severity > old.finding.severity;
+    worse || severity == old.finding.severity && number < old.number
 }

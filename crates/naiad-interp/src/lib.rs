@@ -13,6 +13,7 @@
 //!         access      loads and stores; atomics                  access.rs, atomics.rs
 //!           memory    which addresses may be touched             memory.rs
 //!   oracle            its words and doings for other executors   oracle.rs
+//!     check           what is judged of a checked launch         check/     <- policy.rs: when
 //! ```
 //!
 //! A tile is kept in one of four forms, see [`tile`]: index arithmetic and masks stay formulas and
@@ -29,6 +30,7 @@ pub mod args;
 mod assembly;
 mod atomics;
 mod casts;
+mod check;
 mod code;
 mod combine;
 mod debug;
@@ -42,6 +44,7 @@ mod mapping;
 mod memory;
 mod ops;
 mod oracle;
+pub mod poison;
 mod policy;
 mod region;
 mod schedule;
@@ -62,6 +65,7 @@ use crate::memory::Origin;
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile as TileIr;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// What a launch found besides what it computed.
@@ -69,6 +73,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub struct Report {
     /// What was found and did not end the launch; some may be errors all the same.
     pub findings: Vec<Diagnostic>,
+    /// Of a checked launch: the arguments that it changed after it had read them, so that a second launch
+    /// finds others.
+    pub updated: Vec<String>,
 }
 
 /// Runs `grid[0] * grid[1] * grid[2]` programs of a verified kernel. On an error other programs may
@@ -77,7 +84,7 @@ pub struct Report {
 /// # Safety
 ///
 /// The storage of each tensor argument is valid for reads, and for writes where `writable`, until
-/// this returns.
+/// this returns; and so is the memory that the options expose.
 pub unsafe fn launch(
     code: &Code,
     grid: [u32; 3],
@@ -95,14 +102,22 @@ pub unsafe fn launch(
         n => n,
     };
     let workers = (threads as u64).min(total) as usize;
-    let memory = memory::Memory::new(&code.func.param_names, args);
+    let exposed = code.reachable(options.exposed);
+    let memory = memory::Memory::new(&code.func.param_names, args, exposed);
     let findings = fault::Findings::default();
     let clock_reads = AtomicU64::new(0);
     let board = schedule::Board::new(total, workers, options.interrupt);
+    let checker = match options.policy {
+        PolicyKind::Plain => None,
+        PolicyKind::Checked => {
+            Some(check::Checker::new(&code.func, &memory, total, options.uninitialized))
+        }
+    };
     let shared = Shared {
         code,
         memory: &memory,
         findings: &findings,
+        check: checker.as_ref(),
         grid,
         arguments: &arguments,
         naive: options.naive,
@@ -113,10 +128,23 @@ pub unsafe fn launch(
     };
     match options.policy {
         PolicyKind::Plain => schedule::run::<policy::Plain>(&shared, &board, options.long),
-        PolicyKind::Checked => schedule::run::<policy::Checked>(&shared, &board, options.long),
+        PolicyKind::Checked => schedule::run::<check::Checked>(&shared, &board, options.long),
     }
-    board.outcome(code)?;
-    Ok(Report { findings: findings.take() })
+    let ended = board.has_ended();
+    let mut updated = Vec::new();
+    if let (Some(checker), true) = (&checker, ended) {
+        checker.finish(&shared);
+        updated = checker.updated(&shared);
+    }
+    let findings = findings.take();
+    if let Err(fault) = board.outcome(code) {
+        // What was found before is not lost with what ended the launch.
+        if let Some(found) = options.found {
+            found.lock().unwrap_or_else(PoisonError::into_inner).extend(findings);
+        }
+        return Err(fault);
+    }
+    Ok(Report { findings, updated })
 }
 
 /// How many threads this process may run at once. Asked of the system once: on Linux the answer is

@@ -8,6 +8,7 @@
 use crate::args::{Arg, TensorArg, View};
 use naiad_ir::Scalar;
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// The argument that a pointer was made from.
@@ -32,18 +33,19 @@ pub struct Tensor<'a> {
 }
 
 pub struct Memory<'a> {
-    /// For each argument; none for numbers.
+    /// For each argument, none for numbers; and behind them the memory that was exposed.
     pub tensors: Vec<Option<Tensor<'a>>>,
 }
 
 impl<'a> Memory<'a> {
     /// `names` are those of the parameters.
-    pub fn new(names: &'a [String], args: &'a [Arg]) -> Memory<'a> {
+    pub fn new(names: &'a [String], args: &'a [Arg], exposed: &[Range<usize>]) -> Memory<'a> {
         let tensor = |(i, arg): (usize, &'a Arg)| match arg {
             Arg::Scalar(_) => None,
             Arg::Tensor(t) => Some(Tensor::new(names.get(i).map_or("?", String::as_str), t)),
         };
-        Memory { tensors: args.iter().enumerate().map(tensor).collect() }
+        let args = args.iter().enumerate().map(tensor);
+        Memory { tensors: args.chain(exposed.iter().map(|r| Some(Tensor::bare(r)))).collect() }
     }
 
     pub fn tensor(&self, origin: Origin) -> Option<&Tensor<'a>> {
@@ -103,6 +105,19 @@ impl<'a> Tensor<'a> {
             },
             writable: arg.writable,
             view: arg.view.as_ref(),
+            extent: OnceLock::new(),
+        }
+    }
+
+    /// Memory of which nothing is known but where it is.
+    fn bare(range: &Range<usize>) -> Tensor<'a> {
+        Tensor {
+            name: "exposed memory",
+            address: range.start,
+            lo: range.start,
+            len: range.len(),
+            writable: true,
+            view: None,
             extent: OnceLock::new(),
         }
     }

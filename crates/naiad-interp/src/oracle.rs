@@ -13,6 +13,7 @@ use crate::tile::{Dense, Tile, stored};
 use naiad_diag::Diagnostic;
 use naiad_ir::tile::{Tile as TileIr, TileOp};
 use naiad_ir::{Function, Inst, OpInfo, Type, Value};
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
 /// One launch, seen by the reference executor.
@@ -28,18 +29,19 @@ pub struct Oracle<'a> {
 }
 
 impl<'a> Oracle<'a> {
-    /// `print` and `clock` are those of [`LaunchOptions`](crate::LaunchOptions).
+    /// `exposed`, `print` and `clock` are those of [`LaunchOptions`](crate::LaunchOptions).
     pub fn new(
         code: &'a Code,
         grid: [u32; 3],
         args: &'a [Arg],
+        exposed: &[Range<usize>],
         print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,
         clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
     ) -> Result<Oracle<'a>, Box<Diagnostic>> {
         Ok(Oracle {
             code,
             grid,
-            memory: Memory::new(&code.func.param_names, args),
+            memory: Memory::new(&code.func.param_names, args, code.reachable(exposed)),
             findings: Findings::default(),
             arguments: crate::bind(&code.func, args)?,
             print,
@@ -156,6 +158,7 @@ impl<'a> Oracle<'a> {
             code: self.code,
             memory: &self.memory,
             findings: &self.findings,
+            check: None,
             grid: self.grid,
             arguments: &self.arguments,
             naive: false,

@@ -96,6 +96,13 @@ impl<'a> Board<'a> {
         start..(start + self.chunk).min(self.total)
     }
 
+    /// Whether all programs have come to their end.
+    pub fn has_ended(&self) -> bool {
+        self.fails_from.load(SeqCst) == u64::MAX
+            && !self.interrupted()
+            && !self.deadlocked.load(SeqCst)
+    }
+
     /// What ended the launch, if anything did.
     pub fn outcome(self, code: &Code) -> Result<(), Fault> {
         let interrupted = self.interrupted();

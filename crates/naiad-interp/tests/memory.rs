@@ -203,6 +203,7 @@ fn the_checked_policy_knows_views() {
             "error[outside-view]: kernel `copy2` reads outside the view of `x`, though inside its memory: element 10\n\
           note: lane (0, 10) of program (0, 0, 0)\n\
           note: `x` has shape (16, 10) of i32; its memory holds elements -40 to 983\n\
+          note: what was read is stored here\n\
           help: the mask is true in this lane; compare each index with the extent of its own axis"
         ]
     );

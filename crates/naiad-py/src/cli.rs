@@ -27,10 +27,24 @@ impl ScriptRunner for InProcess {
         Python::attach(|py| {
             let run = || -> PyResult<i32> {
                 let module = py.import("naiad.__main__")?;
-                module
-                    .getattr("run_script")?
-                    .call1((script, args.to_vec(), options.check, options.gpu.as_deref()))?
-                    .extract()
+                let (args, gpu) = (args.to_vec(), options.gpu.as_deref());
+                match &options.report {
+                    None => module
+                        .getattr("run_script")?
+                        .call1((script, args, options.check, gpu))?
+                        .extract(),
+                    Some(report) => module
+                        .getattr("check_script")?
+                        .call1((
+                            script,
+                            args,
+                            gpu,
+                            report.format.name(),
+                            report.deny_warnings,
+                            report.sweep,
+                        ))?
+                        .extract(),
+                }
             };
             run().unwrap_or_else(|e| {
                 let exit = e.is_instance_of::<PySystemExit>(py);

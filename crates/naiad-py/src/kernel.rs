@@ -1,5 +1,6 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
+use crate::check;
 use crate::convert::{
     Hold, Nesting, field_names, int, is_a, numpy_scalar, opaque, plain, to_host, to_python,
 };
@@ -20,17 +21,16 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// How launches of this process run; set by the command line and by `naiad.knobs`.
-static CHECKED: AtomicBool = AtomicBool::new(false);
+/// Over how many threads launches of this process spread, 0 for all; set by the command line.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// Sets whether launches are checked and over how many threads they spread (0: all cores).
 #[pyfunction]
 pub fn configure(checked: bool, threads: usize) {
-    CHECKED.store(checked, Ordering::Relaxed);
+    check::set_active(checked);
     THREADS.store(threads, Ordering::Relaxed);
 }
 
@@ -118,8 +118,14 @@ impl PyKernel {
         let grid = this.grid(py, grid, &bound)?;
         let launch = this.prepare(py, bound)?;
         show_news(py, &launch)?;
-        let found = run(py, &launch, grid)?.map_err(|e| exception(py, &e))?;
-        report(py, &[], &found.findings)?;
+        let (ended, before) = run(py, &launch, grid)?;
+        if check::is_active() {
+            check::launched(py, this.core.name(), &ended, &before)?;
+        }
+        let found = ended.map_err(|e| exception(py, &e))?;
+        if !check::is_active() {
+            report(py, &[], &found.findings)?;
+        }
         Ok(PyCompiled::of(slf, launch))
     }
 
@@ -453,20 +459,22 @@ fn items<'py>(object: &Object<'py>) -> Option<Vec<Object<'py>>> {
     tuple.ok().or_else(|| object.cast::<PyList>().ok().map(|l| l.iter().collect()))
 }
 
-/// Runs a launch; a long one with other Python threads running too. The outer error is an exception of Python's
-/// own, such as `KeyboardInterrupt`.
+/// Runs a launch; a long one with other Python threads running too. Gives besides what was found before a
+/// fault. The outer error is an exception of Python's own, such as `KeyboardInterrupt`.
 fn run(
     py: Python<'_>,
     launch: &naiad::Launch,
     grid: Grid,
-) -> PyResult<Result<naiad::Report, Error>> {
-    let checked = CHECKED.load(Ordering::Relaxed);
+) -> PyResult<(Result<naiad::Report, Error>, Vec<Diagnostic>)> {
+    let checked = check::is_active();
+    let fresh = if checked { check::uninitialized_ranges() } else { Vec::new() };
+    let exposed = check::exposed_ranges();
+    let found = Mutex::new(Vec::new());
     let screen = Screen::default();
     let (listens, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let raised_before = Cell::new(None);
     let options = LaunchOptions {
         policy: if checked { PolicyKind::Checked } else { PolicyKind::Plain },
-        naive: false,
         threads: THREADS.load(Ordering::Relaxed),
         interrupt: Some(&|| {
             stop.load(Ordering::Relaxed) || listens.load(Ordering::Relaxed) && raised()
@@ -489,6 +497,10 @@ fn run(
         }),
         print: Some(&|printed| screen.print(printed)),
         clock: Some(&naiad::nanoseconds),
+        uninitialized: &fresh,
+        exposed: &exposed,
+        found: Some(&found),
+        ..LaunchOptions::PLAIN
     };
     // SAFETY: the caller of the launch holds the tensors until it returns, and their addresses and
     // extents were read from them just now. What other threads do to them meanwhile is theirs to
@@ -500,7 +512,8 @@ fn run(
     if matches!(&result, Err(e) if e.id() == Id::Interrupted) {
         py.check_signals()?;
     }
-    screen.close(py, result)
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((screen.close(py, result)?, found))
 }
 
 /// What is run while this thread is detached from Python.

@@ -13,11 +13,13 @@
 //! dtype      tl.dtype, tl.pointer_type
 //! errors     diagnostics as exceptions
 //! interrupt  Ctrl-C during a launch
+//! check      checked launches, uninitialized memory
 //! screen     what kernels print, to Python's sys.stdout
 //! cli        the command, in this interpreter
 //! ```
 
 mod array;
+mod check;
 mod cli;
 mod convert;
 mod describe;
@@ -37,6 +39,10 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _naiad {
+    #[pymodule_export]
+    use crate::check::{
+        conceal, expose, finding, is_checked, mark_initialized, mark_uninitialized,
+    };
     #[pymodule_export]
     use crate::cli::cli_main;
     #[pymodule_export]

@@ -43,13 +43,10 @@ impl Device {
         let policy = if self.checked { PolicyKind::Checked } else { PolicyKind::Plain };
         let options = LaunchOptions {
             policy,
-            naive: false,
             threads: self.threads,
-            interrupt: None,
-            flag: None,
-            long: None,
             print: Some(&|printed| self.printer.print(printed)),
             clock: Some(&nanoseconds),
+            ..LaunchOptions::PLAIN
         };
         launch(self.executor, &options)
     }

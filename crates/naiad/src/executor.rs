@@ -10,6 +10,7 @@ use naiad_diag::{Diagnostic, Id, Severity};
 use naiad_interp::{Arg, LaunchOptions, Oracle, PolicyKind, Report};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Inst};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -151,10 +152,14 @@ pub(crate) unsafe fn run(
 ) -> Result<Report> {
     let plain = options.policy == PolicyKind::Plain && !options.naive;
     if executor != Executor::Reference && plain {
-        let arguments: Vec<naiad_cpu::Arg> = args.iter().map(argument).collect();
+        let mut arguments: Vec<naiad_cpu::Arg> = args.iter().map(argument).collect();
         match machine.get(code, &arguments) {
-            // SAFETY: as promised to this function; the code was made for these facts.
-            Ok(found) => return unsafe { run_machine(&found, grid, args, &arguments, options) },
+            Ok(found) => {
+                // Behind the arguments stands what only pointers made of integers reach.
+                arguments.extend(code.reachable(options.exposed).iter().map(exposed));
+                // SAFETY: as promised to this function; the code was made for these facts.
+                return unsafe { run_machine(&found, grid, args, &arguments, options) };
+            }
             Err(why) => match &*why {
                 Refusal::Internal(fault) => return Err(fault.clone().into()),
                 Refusal::Unsupported(warning) => {
@@ -188,6 +193,10 @@ fn argument(arg: &Arg) -> naiad_cpu::Arg {
     }
 }
 
+fn exposed(range: &Range<usize>) -> naiad_cpu::Arg {
+    naiad_cpu::Arg::Tensor { address: range.start, storage: range.clone(), writable: true }
+}
+
 /// # Safety
 ///
 /// As for [`run`].
@@ -201,8 +210,8 @@ unsafe fn run_machine(
     let reference =
         || machine.reference.get_or_init(|| naiad_interp::Code::new(machine.func.clone()));
     let found = &machine.code;
-    let (print, clock) = (options.print, options.clock);
-    let oracle = || Oracle::new(reference(), grid, args, print, clock);
+    let (exposed, print, clock) = (options.exposed, options.print, options.clock);
+    let oracle = || Oracle::new(reference(), grid, args, exposed, print, clock);
     let host = Effects { make: &oracle, oracle: OnceLock::new(), fault: Mutex::new(None) };
     let how = naiad_cpu::Options {
         threads: options.threads,

@@ -62,6 +62,7 @@ pub use naiad_front::names::{
     PublicName, State as NameState, modules as language_modules, table as language_table,
 };
 pub use naiad_front::{Compiled, Options as CompileOptions, ParamSpec};
+pub use naiad_interp::poison;
 pub use naiad_interp::{LaunchOptions, Operand, PolicyKind, Printed, Report, View};
 pub use naiad_ir::types::MAX_NUMEL;
 pub use naiad_ir::{Elem, Pointer, Scalar, Type};

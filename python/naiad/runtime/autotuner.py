@@ -5,7 +5,7 @@ import os
 import time
 import warnings
 
-from .. import _naiad, knobs
+from .. import _naiad, check, knobs
 from ..errors import CompileTimeAssertionFailure, NaiadWarning
 from . import cache, source
 from .errors import AutotunerError, OutOfResources, PTXASError
@@ -132,6 +132,8 @@ class Autotuner(KernelInterface):
         if kwargs.get("warmup"):
             return self._compile(self._pruned(args, kwargs), args, kwargs)
         nargs = dict(zip(self.arg_names, args))
+        if check.is_active() and len(self.configs) > 1:
+            return self._run_checked(args, kwargs, nargs)
         tuned = False
         if len(self.configs) == 1:
             config = self.configs[0]
@@ -148,6 +150,29 @@ class Autotuner(KernelInterface):
         if config.pre_hook is not None:
             config.pre_hook({**nargs, **options})
         return self.fn.run(*args, **options)
+
+    def _run_checked(self, args, kwargs, nargs):
+        """Launches the first configuration that fits, once: trials have nothing to add to a check. Says so
+        if trials would have spoiled the result."""
+        config = next(iter(self._pruned(args, kwargs)))
+        self.best_config = config
+        options = self._options(config, kwargs)
+        self._before(nargs, kwargs, reset_only=True)
+        if config.pre_hook is not None:
+            config.pre_hook({**nargs, **options})
+        result = self.fn.run(*args, **options)
+        hooked = self.user_defined_pre_hook or config.pre_hook is not None
+        kept = {*self.restore_value, *self.reset_to_zero}
+        for name in [] if hooked else check.changed_by_last_launch():
+            if name in self.arg_names and name not in kept:
+                check.found(
+                    "autotune-hazard",
+                    f"kernel `{self.__name__}` is tuned and changes `{name}` after reading it, so that each trial "
+                    "begins with what the one before left",
+                    ["Triton runs the kernel many times to tune it, and what was in the tensor is lost (Naiad puts it back)"],
+                    [f"name it in `restore_value=[\"{name}\"]`, or in `reset_to_zero` if it begins as zeros"],
+                )
+        return result
 
     def _options(self, config, kwargs):
         """The keywords of a launch of this configuration."""

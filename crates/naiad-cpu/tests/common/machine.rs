@@ -50,7 +50,7 @@ impl Machine {
 
     pub fn run(&self, grid: [u32; 3], args: &[Arg], threads: usize) -> Result<(), Box<Diagnostic>> {
         let reference = Code::new(self.func.clone());
-        let oracle = Oracle::new(&reference, grid, args, None, None)?;
+        let oracle = Oracle::new(&reference, grid, args, &[], None, None)?;
         let arguments: Vec<_> = args.iter().map(argument).collect();
         let host = Host { oracle: &oracle, fault: Mutex::new(None) };
         let patience = patience();

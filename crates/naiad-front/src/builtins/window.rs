@@ -105,13 +105,19 @@ pub fn advance(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     Ok(Val::Window(Rc::new(moved)))
 }
 
-fn padding(l: &mut Lower<'_>, o: Option<&Operand>, p: Pointer) -> Result<Padding> {
+fn padding(
+    l: &mut Lower<'_>,
+    o: Option<&Operand>,
+    p: Pointer,
+    unless_said: Padding,
+) -> Result<Padding> {
     let find = |w: &str| match w {
-        "" | "zero" => Some(Padding::Zero),
+        "" => Some(unless_said),
+        "zero" => Some(Padding::Zero),
         "nan" => Some(Padding::Nan),
         _ => None,
     };
-    let padding = l.option(o, "padding", Padding::Zero, find, &["zero", "nan"])?;
+    let padding = l.option(o, "padding", unless_said, find, &["zero", "nan"])?;
     match o {
         Some(o) if padding == Padding::Nan && !p.pointee.has_nan() => {
             let message = format!("{} has no NaN to pad with", p.pointee.triton_name());
@@ -148,7 +154,7 @@ pub fn make_tensor_descriptor(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         let range = a.need(3).range;
         return Err(l.error(Id::BadShape, why, range, ""));
     }
-    let padding = padding(l, a.opt(4), p)?;
+    let padding = padding(l, a.opt(4), p, Padding::Zero)?;
     let (kind, offsets) = (WindowKind::Descriptor, Vec::new());
     let w = Window { kind, base, shape, strides, offsets, block, padding, round_tf32: false };
     Ok(Val::Window(Rc::new(w)))
@@ -316,20 +322,23 @@ pub(super) fn load_block(
 ) -> Result<Val> {
     let checked = checked_axes(l, w, options)?;
     let p = l.ty(w.base).elem.pointer().unwrap_or(Pointer::to(Scalar::I8));
-    let padding = padding(l, options.padding, p)?;
+    let padding = padding(l, options.padding, p, Padding::Unsaid)?;
     let at = block(l, w, &w.offsets, &checked)?;
     load_lanes(l, &at, padding, hints)
 }
 
 fn load_lanes(l: &mut Lower<'_>, at: &Lanes, padding: Padding, hints: MemHints) -> Result<Val> {
     let &Lanes { ptr, mask, pointee } = at;
-    let other = match (mask, padding) {
-        (Some(_), Padding::Nan) => {
-            let nan = l.b.float(pointee, f64::NAN)?;
-            let shape = l.ty(ptr).shape;
-            Some(l.b.broadcast_to(nan, shape)?)
-        }
-        _ => None,
+    let fill = match (mask, padding) {
+        (None, _) | (_, Padding::Unsaid) => None,
+        (Some(_), Padding::Nan) => Some(l.b.float(pointee, f64::NAN)?),
+        (Some(_), Padding::Zero) if pointee.is_float() => Some(l.b.float(pointee, 0.0)?),
+        (Some(_), Padding::Zero) => Some(l.b.int(pointee, 0)?),
+    };
+    let shape = l.ty(ptr).shape;
+    let other = match fill {
+        Some(fill) => Some(l.b.broadcast_to(fill, shape)?),
+        None => None,
     };
     Ok(Val::Tensor(l.b.op(TileOp::Load { ptr, mask, other, hints })?))
 }

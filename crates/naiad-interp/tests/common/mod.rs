@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use naiad_diag::{Diagnostic, Source};
-use naiad_interp::{Arg, Code, LaunchOptions, PolicyKind, Report, TensorArg, View, launch};
+use naiad_interp::{Arg, Code, LaunchOptions, Report, TensorArg, View, launch};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Scalar};
 use std::sync::Arc;
@@ -58,16 +58,7 @@ pub fn f32(x: f32) -> Arg {
     Arg::Scalar(u64::from(x.to_bits()))
 }
 
-pub const PLAIN: LaunchOptions<'static> = LaunchOptions {
-    policy: PolicyKind::Plain,
-    naive: false,
-    threads: 1,
-    interrupt: None,
-    flag: None,
-    long: None,
-    print: None,
-    clock: None,
-};
+pub const PLAIN: LaunchOptions<'static> = LaunchOptions { threads: 1, ..LaunchOptions::PLAIN };
 
 pub fn run(
     func: &Arc<Function<Tile>>,

@@ -1,0 +1,138 @@
+//! Checked launches: whether they are, which memory counts as uninitialized, and what was found.
+//!
+//! What is done with findings is Python's: see `naiad/check.py`.
+
+use crate::errors::human;
+use naiad::{Diagnostic, Error, Id, Report, poison, render};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Memory that was filled with the pattern of uninitialized memory, by address. Memory is never taken out
+/// when it is freed: whoever gets it next has written to it, or has it marked anew.
+static FRESH: Mutex<Vec<Range<usize>>> = Mutex::new(Vec::new());
+
+/// Memory that launches may reach though it is no argument's, by a number that Python knows it by.
+static EXPOSED: Mutex<Vec<(u64, Range<usize>)>> = Mutex::new(Vec::new());
+
+pub fn exposed_ranges() -> Vec<Range<usize>> {
+    let all = EXPOSED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.iter().map(|(_, range)| range.clone()).collect()
+}
+
+/// Lets launches reach memory until it is concealed. The caller says that it is memory that is kept alive
+/// until then.
+#[pyfunction]
+pub fn expose(key: u64, address: usize, bytes: usize) {
+    let mut all = EXPOSED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.push((key, address..address + bytes));
+}
+
+#[pyfunction]
+pub fn conceal(key: u64) {
+    EXPOSED.lock().unwrap_or_else(PoisonError::into_inner).retain(|(k, _)| *k != key);
+}
+
+/// Ranges from which on those that have been written since are looked for and dropped.
+const MANY: usize = 1 << 12;
+
+pub fn is_active() -> bool {
+    ACTIVE.load(Relaxed)
+}
+
+pub fn set_active(active: bool) {
+    ACTIVE.store(active, Relaxed);
+}
+
+pub fn uninitialized_ranges() -> Vec<Range<usize>> {
+    FRESH.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Fills memory with the pattern by which it is known to be uninitialized.
+///
+/// The caller says that the addresses are memory of its own that may be written.
+#[pyfunction]
+pub fn mark_uninitialized(address: usize, bytes: usize) {
+    if bytes == 0 {
+        return;
+    }
+    let range = address..address + bytes;
+    // SAFETY: the caller's promise: Python code of this package passes memory of a tensor that it holds.
+    unsafe { poison::fill(range.clone()) };
+    let mut all = FRESH.lock().unwrap_or_else(PoisonError::into_inner);
+    forget(&mut all, &range);
+    all.push(range);
+    if all.len() >= MANY {
+        // Without a look at the memory, which may be gone: the oldest half.
+        all.drain(..MANY / 2);
+    }
+}
+
+/// Has memory count as initialized, whatever is in it.
+#[pyfunction]
+pub fn mark_initialized(address: usize, bytes: usize) {
+    let mut all = FRESH.lock().unwrap_or_else(PoisonError::into_inner);
+    forget(&mut all, &(address..address + bytes));
+}
+
+/// Takes a range out of those that are known.
+fn forget(all: &mut Vec<Range<usize>>, range: &Range<usize>) {
+    let cut = |r: Range<usize>| {
+        let before = r.start..r.end.min(range.start);
+        let after = r.start.max(range.end)..r.end;
+        [before, after].into_iter().filter(|p| p.start < p.end)
+    };
+    *all = std::mem::take(all).into_iter().flat_map(cut).collect();
+}
+
+/// Hands over to Python what a checked launch has found, faults included.
+pub fn launched(
+    py: Python<'_>,
+    kernel: &str,
+    ended: &Result<Report, Error>,
+    before: &[Diagnostic],
+) -> PyResult<()> {
+    let (found, updated) = match ended {
+        Ok(report) => (report.findings.iter().collect::<Vec<_>>(), report.updated.clone()),
+        Err(e) => (before.iter().chain([e.diagnostic()]).collect(), Vec::new()),
+    };
+    let rows = PyList::empty(py);
+    for finding in found {
+        rows.append(row(finding))?;
+    }
+    let module = py.import("naiad.check")?;
+    module.getattr("launched")?.call1((kernel, rows, updated, ended.is_err()))?;
+    Ok(())
+}
+
+/// A finding as Python gets it: id, severity, file and line, drawn, and as JSON.
+type Row = (&'static str, &'static str, String, u32, String, String);
+
+fn row(d: &Diagnostic) -> Row {
+    let (file, line) = d.place().map_or((String::new(), 0), |p| (p.source.name.clone(), p.line()));
+    (d.id.name(), d.severity.name(), file, line, human(d), render::json(d).to_string())
+}
+
+/// A finding that Python makes itself.
+#[pyfunction]
+#[pyo3(signature = (id, message, notes = Vec::new(), help = Vec::new()))]
+pub fn finding(id: &str, message: &str, notes: Vec<String>, help: Vec<String>) -> PyResult<Row> {
+    let Some(id) = Id::from_name(id) else {
+        return Err(PyValueError::new_err(format!("no finding is called `{id}`")));
+    };
+    let mut d = Diagnostic::new(id, message);
+    d.notes = notes;
+    d.help = help;
+    Ok(row(&d))
+}
+
+/// Whether launches are checked.
+#[pyfunction]
+pub fn is_checked() -> bool {
+    is_active()
+}

@@ -1,0 +1,271 @@
+"""Checked launches: what counts as uninitialized, and what becomes of what was found.
+
+Under ``naiad run --check`` a launch with an error raises it and everything else is a warning. Under
+``naiad check`` findings are printed, each once for its line, and the script goes on.
+"""
+
+import itertools
+import sys
+import warnings
+import weakref
+
+from . import _naiad
+from .errors import NaiadWarning, from_diagnostic
+
+_SEVERITIES = ("note", "warning", "error")
+
+
+class Collector:
+    """Prints findings as they come, and counts them for the summary."""
+
+    def __init__(self, format="human", stream=None):
+        self.format = format
+        self.stream = stream
+        self.launches = 0
+        self.kernels = set()
+        # By id, file and line: the worst severity so far and how often.
+        self.found = {}
+
+    def add(self, rows):
+        for id, severity, file, line, text, data in rows:
+            # What has no line is told apart by its words.
+            key = (id, file, line) if line else (id, text)
+            before, times = self.found.get(key, ("", 0))
+            news = before == "" or _SEVERITIES.index(severity) > _SEVERITIES.index(before)
+            self.found[key] = (severity if news else before, times + 1)
+            if news:
+                self._print(text if self.format == "human" else data)
+
+    def _print(self, text):
+        sys.stdout.flush()
+        print(text.strip("\n"), file=self.stream or sys.stderr)
+        if self.format == "human":
+            print(file=self.stream or sys.stderr)
+
+    def count(self, severity):
+        return sum(1 for found, _ in self.found.values() if found == severity)
+
+    def summary(self):
+        """One line: what was checked and what was found."""
+        parts = [_plural(self.count(s), s) for s in reversed(_SEVERITIES) if self.count(s)]
+        what = f"{_plural(self.launches, 'launch')} of {_plural(len(self.kernels), 'kernel')} checked"
+        return f"naiad check: {what}: {', '.join(parts) if parts else 'nothing found'}"
+
+    def exit_code(self, deny_warnings=False):
+        return int(self.count("error") > 0 or deny_warnings and self.count("warning") > 0)
+
+
+def _plural(n, noun):
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}{ending}"
+
+
+# Who gets what is found; None raises and warns.
+_collector = None
+# What the last launch changed of what it had read: names of its parameters.
+_updated = ()
+
+
+def collect(collector):
+    """From here on findings go to `collector`; gives the one before."""
+    global _collector
+    before, _collector = _collector, collector
+    return before
+
+
+def is_active():
+    return _naiad.is_checked()
+
+
+def launched(kernel, rows, updated, failed):
+    """Called for each checked launch, by its executor. The fault of a failed one is the last row, and is
+    raised by whoever called."""
+    global _updated
+    _updated = tuple(updated)
+    if _collector is not None:
+        _collector.launches += 1
+        _collector.kernels.add(kernel)
+        _collector.add(rows)
+        return
+    raised = None
+    for id, severity, _, _, text, data in rows[:-1] if failed else rows:
+        if severity == "error" and raised is None:
+            raised = from_diagnostic(id, text, data)
+        else:
+            warnings.warn(NaiadWarning("\n" + text, id), stacklevel=4)
+    # What ended the launch comes after what was found before it.
+    if raised is not None and not failed:
+        raise raised
+
+
+def found(id, message, notes=(), help=()):
+    """A finding of the Python side."""
+    row = _naiad.finding(id, message, list(notes), list(help))
+    if _collector is not None:
+        _collector.add([row])
+    else:
+        warnings.warn(NaiadWarning("\n" + row[4], id), stacklevel=3)
+
+
+def changed_by_last_launch():
+    """Names of the parameters that the last launch changed after it had read them."""
+    return _updated
+
+
+# Memory -------------------------------------------------------------------------------------------
+
+
+def _extent(x):
+    """Address and bytes of the memory of an array or tensor; None where it is not the CPU's."""
+    if hasattr(x, "untyped_storage"):
+        storage = x.untyped_storage()
+        if getattr(storage, "device", x.device).type != "cpu" or not x.is_contiguous():
+            return None
+        return x.data_ptr(), x.numel() * x.element_size()
+    interface = getattr(x, "__array_interface__", None)
+    if interface is None or interface.get("strides") is not None:
+        return None
+    address, read_only = interface["data"]
+    return None if read_only else (address, x.nbytes)
+
+
+def uninitialized(x):
+    """Has all of a contiguous tensor count as uninitialized, and fills it with arbitrary bits. Gives it."""
+    extent = _extent(x)
+    if extent is None:
+        raise ValueError("only a contiguous tensor of this machine's memory, that may be written, can be uninitialized")
+    _naiad.mark_uninitialized(*extent)
+    return x
+
+
+def initialized(x):
+    """Has a tensor count as written, whatever is in it. Gives it."""
+    extent = _extent(x)
+    if extent is None:
+        raise ValueError("only a contiguous tensor of this machine's memory can be marked")
+    _naiad.mark_initialized(*extent)
+    return x
+
+
+_keys = itertools.count()
+_exposed = []
+
+
+def expose(x):
+    """Lets kernels reach a tensor that is no argument, by a pointer that was made of its address. It is
+    kept alive from here on. Gives it."""
+    start, size = _storage(x)
+    _exposed.append(x)
+    _naiad.expose(next(_keys), start, size)
+    return x
+
+
+def _storage(x):
+    """Address and bytes of all the memory that a tensor is part of."""
+    if hasattr(x, "untyped_storage"):
+        storage = x.untyped_storage()
+        return storage.data_ptr(), storage.nbytes()
+    while isinstance(getattr(x, "base", None), type(x)):
+        x = x.base
+    interface = x.__array_interface__
+    if interface.get("strides") is not None:
+        raise ValueError("only a tensor whose memory is contiguous can be exposed")
+    return interface["data"][0], x.nbytes
+
+
+def _exposing(data_ptr):
+    """`torch.Tensor.data_ptr`, which exposes the tensor for as long as it lives."""
+    # Not a dictionary with weak keys: tensors are equal element by element.
+    known = {}
+
+    def exposing(tensor):
+        address = data_ptr(tensor)
+        if address and id(tensor) not in known:
+            storage = tensor.untyped_storage()
+            key = next(_keys)
+            _naiad.expose(key, storage.data_ptr(), storage.nbytes())
+            known[id(tensor)] = key
+            weakref.finalize(tensor, lambda at: _naiad.conceal(known.pop(at)), id(tensor))
+        return address
+
+    exposing._naiad_makes = data_ptr
+    return exposing
+
+
+def _marking(make):
+    """`make` with what it gives marked as uninitialized."""
+
+    def made(*args, **kwargs):
+        x = make(*args, **kwargs)
+        extent = _extent(x) if type(x).__name__ in ("ndarray", "Tensor") and not _is_object(x) else None
+        if extent is not None and extent[1] > 0:
+            _naiad.mark_uninitialized(*extent)
+        return x
+
+    made.__name__ = getattr(make, "__name__", "empty")
+    made.__doc__ = make.__doc__
+    made._naiad_makes = make
+    return made
+
+
+def _is_object(x):
+    # Elements that are references must stay what they are.
+    return getattr(x.dtype, "hasobject", False)
+
+
+_NUMPY = ("empty", "empty_like")
+_TORCH = ("empty", "empty_like", "empty_strided")
+_TENSOR = ("new_empty",)
+
+
+def watch_memory():
+    """From here on memory that NumPy and torch make uninitialized counts as such."""
+    _patch("numpy", "", _NUMPY)
+    _patch("torch", "", _TORCH)
+    _patch("torch", "Tensor", _TENSOR)
+    _patch("torch", "Tensor", ("data_ptr",), _exposing)
+
+
+def _patch(module, part, names, wrap=_marking):
+    if module not in sys.modules:
+        _when_imported(module, lambda: _patch(module, part, names, wrap))
+        return
+    holder = sys.modules[module]
+    holder = getattr(holder, part) if part else holder
+    for name in names:
+        make = getattr(holder, name, None)
+        if make is not None and not hasattr(make, "_naiad_makes"):
+            setattr(holder, name, wrap(make))
+
+
+_waiting = {}
+
+
+def _when_imported(module, action):
+    """Calls `action` once the module has been imported."""
+    if not _waiting:
+        sys.meta_path.insert(0, _Watch())
+    _waiting.setdefault(module, []).append(action)
+
+
+class _Watch:
+    """Finds nothing itself: sees to it that modules waited for call back when they are there."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        actions = _waiting.pop(fullname, None)
+        if actions is None:
+            return None
+        import importlib.util
+
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            for action in actions:
+                action()
+
+        spec.loader.exec_module = exec_module
+        return spec
