@@ -37,6 +37,20 @@ impl Target<'_> {
     fn masked_off(&self) -> bool {
         self.mask.and_then(Tile::uniform) == Some(0)
     }
+
+    /// Whether any lane is not masked off, in whatever form the mask is.
+    pub fn has_lanes(&self) -> bool {
+        match self.mask {
+            // A box is nowhere empty.
+            None | Some(Tile::Rect(_)) => true,
+            Some(Tile::Uniform(image)) => *image != 0,
+            Some(mask @ (Tile::Affine(_) | Tile::Dense(_))) => {
+                let lanes = mask.dense(Scalar::I1, &self.shape).row_major(1, &self.shape);
+                // SAFETY: a row-major tile has a byte for each lane.
+                (0..self.shape.numel()).any(|i| unsafe { *lanes.at(1).add(i) } != 0)
+            }
+        }
+    }
 }
 
 /// The address of an access to one element that is inside and not masked off.

@@ -516,7 +516,7 @@ impl<'a, P: Policy> Exec<'a, P> {
                     None => access::store(&cx, &t, tile(*value))?,
                     Some(own) => own.borrow_mut().store(&cx, &t, tile(*value))?,
                 }
-                traffic.writes += u64::from(t.mask.and_then(Tile::uniform) != Some(0));
+                traffic.writes += u64::from(t.has_lanes());
             }
             TileOp::AtomicRmw { f, ptr, value, mask, .. } => {
                 let how = Some(Update::Rmw(*f));

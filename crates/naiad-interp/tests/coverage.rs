@@ -6,7 +6,8 @@ use naiad_ir::tile::TileOp;
 fn every_op_is_run_by_a_test() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
     let mut text = String::new();
-    for file in std::fs::read_dir(folder).unwrap() {
+    let files = [folder.to_string(), format!("{folder}/common")];
+    for file in files.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap()) {
         let path = file.unwrap().path();
         if path.is_file() && !path.ends_with("coverage.rs") {
             text += &std::fs::read_to_string(path).unwrap();
