@@ -161,7 +161,7 @@ def test_a_default_beyond_all_integers():
 
     with pytest.raises(triton.LaunchError) as e:
         kernel.warmup(X)
-    assert f"the default of `n` of `kernel` cannot be read: cannot be the int {2**200}" in str(e.value)
+    assert f"argument `n` of `kernel` cannot be the int {2**200}" in str(e.value)
     assert "Overflow" not in str(e.value)
     assert "@kernel(" in header(kernel, X, n=2)
 

@@ -1,5 +1,7 @@
 //! Prints what a kernel becomes: `distribute FILE.tir tile|thread|clif|code`; code as it is, in bytes.
 
+#![allow(clippy::print_stdout, reason = "printing is what it is for")]
+
 use naiad_cpu::Level;
 use naiad_diag::Source;
 use naiad_ir::tile::Tile;
