@@ -328,9 +328,15 @@ impl Walk<'_> {
     /// The induction variable: upwards `lower <= i < upper`, downwards `upper < i <= lower`.
     fn counter(&self, [lower, upper, step]: [Value; 3]) -> Option<Interval> {
         let (from, to) = (self.as_signed(lower)?, self.as_signed(upper)?);
-        let up = (from.lo < to.hi).then(|| Interval::new(from.lo, to.hi - 1));
-        let down = (to.lo < from.hi).then(|| Interval::new(to.lo + 1, from.hi));
-        let found = match self.as_signed(step) {
+        let by = self.as_signed(step);
+        // From a known start in known steps the last number is one of these.
+        let steps = by.filter(|s| s.is_point() && from.is_point()).map_or(1, |s| s.lo.abs());
+        let whole = |way: i128| way / steps.max(1) * steps.max(1);
+        let up =
+            (from.lo < to.hi).then(|| Interval::new(from.lo, from.lo + whole(to.hi - 1 - from.lo)));
+        let down =
+            (to.lo < from.hi).then(|| Interval::new(from.hi - whole(from.hi - to.lo - 1), from.hi));
+        let found = match by {
             Some(s) if s.lo > 0 => up,
             Some(s) if s.hi < 0 => down,
             _ => up.zip(down).map(|(a, b)| a.hull(b)),
