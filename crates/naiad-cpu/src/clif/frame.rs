@@ -219,6 +219,7 @@ fn fate(op: &ThreadOp, address: Value) -> Fate {
         | ThreadOp::Regs { .. }
         | ThreadOp::RegsGet { .. }
         | ThreadOp::Scratch { .. }
-        | ThreadOp::Return {} => Fate::Lost,
+        | ThreadOp::Return {}
+        | naiad_ir::gpu_op!() => Fate::Lost,
     }
 }

@@ -250,20 +250,20 @@ impl Writer<'_, '_> {
                 self.emit.scatter(elem, &value, &addr, mask.as_ref());
                 return Ok(Made::new());
             }
-            ThreadOp::Atomic { f, addr, value, sem: _ } => self.atomic(*f, *addr, *value)?,
-            ThreadOp::AtomicCas { addr, compare, value, sem: _ } => {
+            ThreadOp::Atomic { f, addr, value, .. } => self.atomic(*f, *addr, *value)?,
+            ThreadOp::AtomicCas { addr, compare, value, .. } => {
                 let (addr, lane) = (self.one(*addr)?, self.get(*value)?.lane);
                 let (old, new) = (self.image(*compare)?, self.image(*value)?);
                 let seen = self.emit.b.ins().atomic_cas(ACCESS, addr, old, new);
                 Lanes::scalar(lane, self.emit.bitcast(lane, seen))
             }
-            ThreadOp::AtomicLoad { addr, elem, sem: _ } => {
+            ThreadOp::AtomicLoad { addr, elem, .. } => {
                 let (addr, lane) = (self.one(*addr)?, lane_type(*elem));
                 let image = self.emit.b.ins().atomic_load(int_of(lane), ACCESS, addr);
                 let raw = Lanes::scalar(lane, self.emit.bitcast(lane, image));
                 self.emit.loaded(*elem, raw)
             }
-            ThreadOp::AtomicStore { addr, value, sem: _ } => {
+            ThreadOp::AtomicStore { addr, value, .. } => {
                 let (addr, image) = (self.one(*addr)?, self.image(*value)?);
                 self.emit.b.ins().atomic_store(ACCESS, image, addr);
                 return Ok(Made::new());
@@ -308,6 +308,7 @@ impl Writer<'_, '_> {
                 e.b.ins().return_(&[ended]);
                 return Ok(Made::new());
             }
+            naiad_ir::gpu_op!() => return Err(format!("a CPU has no `{}`", op.name())),
             // These belong to the op around them.
             ThreadOp::Yield { .. } | ThreadOp::Condition { .. } => return Ok(Made::new()),
         };

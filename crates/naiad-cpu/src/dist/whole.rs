@@ -593,18 +593,18 @@ impl Dist<'_> {
         self.check(n, access, &map, addr);
         self.check_alignment(n, access, addr);
         let old = match *op {
-            TileOp::AtomicRmw { f, sem, .. } => {
-                Some(self.b.op(ThreadOp::Atomic { f, addr, value: values[0], sem }))
+            TileOp::AtomicRmw { f, sem, scope, .. } => {
+                Some(self.b.op(ThreadOp::Atomic { f, addr, value: values[0], sem, scope }))
             }
-            TileOp::AtomicCas { sem, .. } => {
+            TileOp::AtomicCas { sem, scope, .. } => {
                 let (compare, value) = (values[0], values[1]);
-                Some(self.b.op(ThreadOp::AtomicCas { addr, compare, value, sem }))
+                Some(self.b.op(ThreadOp::AtomicCas { addr, compare, value, sem, scope }))
             }
-            TileOp::AtomicLoad { sem, .. } => {
-                Some(self.b.op(ThreadOp::AtomicLoad { addr, elem: access.elem.into(), sem }))
+            TileOp::AtomicLoad { sem, scope, .. } => {
+                Some(self.b.op(ThreadOp::AtomicLoad { addr, elem: access.elem.into(), sem, scope }))
             }
-            TileOp::AtomicStore { sem, .. } => {
-                self.b.run(ThreadOp::AtomicStore { addr, value: values[0], sem });
+            TileOp::AtomicStore { sem, scope, .. } => {
+                self.b.run(ThreadOp::AtomicStore { addr, value: values[0], sem, scope });
                 None
             }
             _ => None,

@@ -269,7 +269,8 @@ impl Lower<'_> {
             | ThreadOp::If { .. }
             | ThreadOp::Yield { .. }
             | ThreadOp::Condition { .. }
-            | ThreadOp::Return { .. } => return None,
+            | ThreadOp::Return { .. }
+            | naiad_ir::gpu_op!() => return None,
         };
         self.values.insert(self.l.func.results(inst)[0], lanes);
         Some(())

@@ -64,20 +64,20 @@ impl Evaluator<'_> {
                 }
                 None
             }
-            ThreadOp::Atomic { f, addr, value, sem: _ } => {
+            ThreadOp::Atomic { f, addr, value, .. } => {
                 let ty = self.scalar(*value);
                 let value = self.one(*value);
                 Some(self.replace(*addr, ty, |old| combine(*f, ty, old, value)))
             }
-            ThreadOp::AtomicCas { addr, compare, value, sem: _ } => {
+            ThreadOp::AtomicCas { addr, compare, value, .. } => {
                 let (compare, new) = (self.one(*compare), self.one(*value));
                 let ty = self.scalar(*value);
                 Some(self.replace(*addr, ty, |old| if old == compare { new } else { old }))
             }
-            ThreadOp::AtomicLoad { addr, elem, sem: _ } => {
+            ThreadOp::AtomicLoad { addr, elem, .. } => {
                 Some(smallvec![read(self.one(*addr), *elem)])
             }
-            ThreadOp::AtomicStore { addr, value, sem: _ } => {
+            ThreadOp::AtomicStore { addr, value, .. } => {
                 write(self.one(*addr), self.vector(*value).elem, self.one(*value));
                 None
             }

@@ -8,6 +8,7 @@ mod memory;
 mod ops;
 
 use memory::Buffer;
+use naiad_ir::op::OpInfo;
 use naiad_ir::scalar::{BinaryFn, Predicate};
 use naiad_ir::thread::{RuntimeFn, Thread, ThreadOp, ThreadType};
 use naiad_ir::{Block, Function, Inst, Scalar, Value};
@@ -30,7 +31,7 @@ pub type Runtime<'r> = &'r mut dyn FnMut(RuntimeFn, &[u64]) -> Vec<u64>;
 /// ignored.
 ///
 /// # Panics
-/// Where the function does not pass the verifier.
+/// Where the function does not pass the verifier, or has ops of a GPU.
 ///
 /// # Safety
 /// The memory that the function then reads and writes may be read and written.
@@ -181,6 +182,7 @@ impl Evaluator<'_> {
                 passed
             }
             ThreadOp::Return {} => vec![],
+            naiad_ir::gpu_op!() => panic!("one thread has no `{}`", op.name()),
         })
     }
 

@@ -1,12 +1,12 @@
 //! Result types of Thread IR's ops, and the rules on operands that give them.
 
-use super::ops::{Lanes, Permutation, Site};
+use super::ops::{Lanes, MmaKind, NativeFn, Permutation, ShuffleMode, Site, VoteMode};
 use super::types::{MAX_LANES, ThreadElem, ThreadType, Vector};
 use super::{RuntimeFn, Thread, ThreadOp};
 use crate::entities::{Block, Value};
 use crate::function::Function;
 use crate::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn};
-use crate::tile::{AtomicOp, Constant, MemHints, Sem};
+use crate::tile::{AtomicOp, Constant, MachineFact, MemHints, Scalars, Scope, Sem, Text};
 use crate::types::Scalar;
 use smallvec::{SmallVec, smallvec};
 
@@ -199,14 +199,28 @@ fn scalar_number(f: &F, value: Value) -> Result<Scalar, String> {
     number(v)
 }
 
-pub(super) fn atomic(func: &F, f: &AtomicOp, addr: &Value, value: &Value, _: &Sem) -> Infer {
+pub(super) fn atomic(
+    func: &F,
+    f: &AtomicOp,
+    addr: &Value,
+    value: &Value,
+    _: &Sem,
+    _: &Scope,
+) -> Infer {
     address(func, *addr)?;
     let s = scalar_number(func, *value)?;
     check(f.accepts(s), || format!("no atomic {} for {s}", f.name()))?;
     one(Vector::scalar(s))
 }
 
-pub(super) fn atomic_cas(f: &F, addr: &Value, compare: &Value, value: &Value, _: &Sem) -> Infer {
+pub(super) fn atomic_cas(
+    f: &F,
+    addr: &Value,
+    compare: &Value,
+    value: &Value,
+    _: &Sem,
+    _: &Scope,
+) -> Infer {
     address(f, *addr)?;
     same(f, *compare, *value)?;
     let s = scalar_number(f, *value)?;
@@ -214,12 +228,12 @@ pub(super) fn atomic_cas(f: &F, addr: &Value, compare: &Value, value: &Value, _:
     one(Vector::scalar(s))
 }
 
-pub(super) fn atomic_load(f: &F, addr: &Value, elem: &ThreadElem, _: &Sem) -> Infer {
+pub(super) fn atomic_load(f: &F, addr: &Value, elem: &ThreadElem, _: &Sem, _: &Scope) -> Infer {
     address(f, *addr)?;
     one(Vector::of(*elem, 1))
 }
 
-pub(super) fn atomic_store(f: &F, addr: &Value, value: &Value, _: &Sem) -> Infer {
+pub(super) fn atomic_store(f: &F, addr: &Value, value: &Value, _: &Sem, _: &Scope) -> Infer {
     address(f, *addr)?;
     scalar_number(f, *value)?;
     nothing(f)
@@ -266,6 +280,124 @@ pub(super) fn guard(f: &F, cond: &Value, _: &Site, values: &[Value]) -> Infer {
         check(fits, || format!("a report holds i64 and addr, not {}", f.ty(v)))?;
     }
     nothing(f)
+}
+
+pub(super) fn thread_id(_: &F) -> Infer {
+    one(Vector::I32)
+}
+
+pub(super) fn grid_axis(_: &F, axis: &u32) -> Infer {
+    check(*axis < 3, || format!("a grid has no axis {axis}"))?;
+    one(Vector::I32)
+}
+
+fn shared(f: &F, at: Value) -> Result<(), String> {
+    is(f, at, Vector::I32)
+}
+
+pub(super) fn shared_load(
+    f: &F,
+    at: &Value,
+    _: &i64,
+    elem: &ThreadElem,
+    lanes: &Lanes,
+    mask: &Option<Value>,
+) -> Infer {
+    shared(f, *at)?;
+    masked(f, mask, lanes.0)?;
+    legal(Vector::of(*elem, lanes.0))
+}
+
+pub(super) fn shared_store(
+    f: &F,
+    at: &Value,
+    value: &Value,
+    _: &i64,
+    mask: &Option<Value>,
+) -> Infer {
+    shared(f, *at)?;
+    masked(f, mask, vector(f, *value)?.lanes)?;
+    nothing(f)
+}
+
+pub(super) fn shared_atomic(func: &F, f: &AtomicOp, at: &Value, value: &Value) -> Infer {
+    shared(func, *at)?;
+    let s = scalar_number(func, *value)?;
+    check(f.accepts(s), || format!("no atomic {} for {s}", f.name()))?;
+    one(Vector::scalar(s))
+}
+
+pub(super) fn async_copy(
+    f: &F,
+    at: &Value,
+    addr: &Value,
+    _: &i64,
+    bytes: &u32,
+    mask: &Option<Value>,
+) -> Infer {
+    shared(f, *at)?;
+    address(f, *addr)?;
+    masked(f, mask, 1)?;
+    check(matches!(bytes, 4 | 8 | 16), || format!("copies of 4, 8 or 16 bytes, not {bytes}"))?;
+    nothing(f)
+}
+
+pub(super) fn async_wait(f: &F, _: &u32) -> Infer {
+    nothing(f)
+}
+
+pub(super) fn warp_shuffle(f: &F, _: &ShuffleMode, src: &Value, lane: &Value) -> Infer {
+    let v = vector(f, *src)?;
+    check(v.is_scalar(), || format!("wants a scalar, not {v}"))?;
+    is(f, *lane, Vector::I32)?;
+    one(v)
+}
+
+pub(super) fn warp_vote(f: &F, _: &VoteMode, cond: &Value) -> Infer {
+    is(f, *cond, Vector::BOOL)?;
+    one(Vector::BOOL)
+}
+
+pub(super) fn load_matrix(f: &F, at: &Value, _: &i64, count: &u32, _: &bool) -> Infer {
+    shared(f, *at)?;
+    check(matches!(count, 1 | 2 | 4), || format!("1, 2 or 4 tiles, not {count}"))?;
+    Ok((0..*count).map(|_| ThreadType::I32).collect())
+}
+
+pub(super) fn mma(f: &F, kind: &MmaKind, a: &[Value], b: &[Value], c: &[Value]) -> Infer {
+    let sum = Vector::scalar(kind.sum());
+    let counts = a.len() == 4 && b.len() == 2 && c.len() == 4;
+    check(counts, || "fragments have 4, 2 and 4 registers".to_string())?;
+    a.iter().chain(b).try_for_each(|&v| is(f, v, Vector::I32))?;
+    c.iter().try_for_each(|&v| is(f, v, sum))?;
+    Ok((0..4).map(|_| sum.into()).collect())
+}
+
+pub(super) fn pack(f: &F, lanes: &[Value]) -> Infer {
+    let first = vector(f, *lanes.first().ok_or("a vector of nothing")?)?;
+    check(first.is_scalar(), || format!("wants scalars, not {first}"))?;
+    lanes.iter().try_for_each(|&v| is(f, v, first))?;
+    legal(first.with_lanes(lanes.len() as u32))
+}
+
+pub(super) fn native(func: &F, f: &NativeFn, args: &[Value]) -> Infer {
+    check(args.len() == f.arity(), || format!("`{}` takes {} operands", f.name(), f.arity()))?;
+    let v = vector(func, args[0])?;
+    check(v.elem == Scalar::F32.into(), || format!("wants fp32, not {v}"))?;
+    args.iter().try_for_each(|&a| is(func, a, v))?;
+    one(v)
+}
+
+pub(super) fn machine(_: &F, what: &MachineFact) -> Infer {
+    one(Vector::scalar(what.ty()))
+}
+
+pub(super) fn asm(f: &F, _: &Text, _: &Text, args: &[Value], results: &Scalars, _: &bool) -> Infer {
+    for &arg in args {
+        let v = vector(f, arg)?;
+        check(v.is_scalar(), || format!("wants scalars, not {v}"))?;
+    }
+    Ok(results.iter().map(|&s| Vector::scalar(s).into()).collect())
 }
 
 pub(super) fn for_loop(

@@ -20,6 +20,12 @@
 //! - `guard` ends the run where its condition is false, with its site and values for the report.
 //! - `runtime_call` calls a function of the table [`RuntimeFn`].
 //!
+//! On a GPU the function is what one thread of a block does. Threads have `thread_id`, blocks a place
+//! in a grid; 32 threads of consecutive numbers are a warp. Functions are called as their parameters
+//! say; what is the same for all threads of a block is *uniform*. Where an op speaks of all threads of
+//! a block or warp, all of them come to it together, or it is a fault. A mask that is a `splat`
+//! predicates a whole access; with any other mask an access is made lane by lane.
+//!
 //! The families of one kind of target are known by their [`Capability`]: a writer refuses what its
 //! target lacks, and the common core never depends on them.
 
@@ -31,7 +37,9 @@ mod types;
 mod verify;
 
 pub use build::{Branch, Builder, Expand, ForLoop};
-pub use ops::{Capability, Lanes, Permutation, Site, ThreadOp};
+pub use ops::{
+    Capability, Lanes, MmaKind, NativeFn, Permutation, ShuffleMode, Site, ThreadOp, VoteMode,
+};
 pub use runtime::RuntimeFn;
 pub use types::{ThreadElem, ThreadType, Vector};
 

@@ -5,7 +5,7 @@ use super::{RuntimeFn, Thread, infer};
 use crate::entities::{Block, Value};
 use crate::op::{Attr, attr_enum, ops};
 use crate::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn};
-use crate::tile::{AtomicOp, Constant, MemHints, Sem};
+use crate::tile::{AtomicOp, Constant, MachineFact, MemHints, Scalars, Scope, Sem, Text};
 use smallvec::SmallVec;
 
 ops! {
@@ -57,13 +57,13 @@ ops! {
         /// Writes a lane at each address, in the order of the lanes.
         "scatter" Scatter { addr: Value, value: Value, mask: Option<Value> } Writes => infer::scatter;
         /// Atomically replaces memory by a function of it and `value`; gives what was there before.
-        "atomic" Atomic { f: AtomicOp, addr: Value, value: Value, sem: Sem } Writes => infer::atomic;
+        "atomic" Atomic { f: AtomicOp, addr: Value, value: Value, sem: Sem, scope: Scope } Writes => infer::atomic;
         /// Atomically stores `value` where memory equals `compare`; gives what was there before.
-        "atomic_cas" AtomicCas { addr: Value, compare: Value, value: Value, sem: Sem } Writes => infer::atomic_cas;
+        "atomic_cas" AtomicCas { addr: Value, compare: Value, value: Value, sem: Sem, scope: Scope } Writes => infer::atomic_cas;
         /// Atomically reads.
-        "atomic_load" AtomicLoad { addr: Value, elem: ThreadElem, sem: Sem } Writes => infer::atomic_load;
+        "atomic_load" AtomicLoad { addr: Value, elem: ThreadElem, sem: Sem, scope: Scope } Writes => infer::atomic_load;
         /// Atomically writes.
-        "atomic_store" AtomicStore { addr: Value, value: Value, sem: Sem } Writes => infer::atomic_store;
+        "atomic_store" AtomicStore { addr: Value, value: Value, sem: Sem, scope: Scope } Writes => infer::atomic_store;
 
         // Registers that are not SSA.
         /// An array of registers, all 0.
@@ -80,6 +80,60 @@ ops! {
         "runtime_call" RuntimeCall { f: RuntimeFn, args: Vec<Value> } Writes => infer::runtime_call;
         /// Ends the run where the condition is false.
         "guard" Guard { cond: Value, site: Site, values: Vec<Value> } Writes => infer::guard;
+
+        // For a GPU: where a thread is.
+        /// The thread's number in its block, as i32.
+        "thread_id" ThreadId {} Pure => infer::thread_id;
+        /// The block's number along a grid axis, as i32.
+        "block_id" BlockId { axis: u32 } Pure => infer::grid_axis;
+        /// The grid's extent in blocks along an axis, as i32.
+        "num_blocks" NumBlocks { axis: u32 } Pure => infer::grid_axis;
+
+        // For a GPU: memory that a block's threads share. Its addresses are i32.
+        /// Where the block's shared memory begins.
+        "shared_base" SharedBase {} Pure => infer::thread_id;
+        /// Reads consecutive lanes of shared memory.
+        "shared_load" SharedLoad { at: Value, disp: i64, elem: ThreadElem, lanes: Lanes, mask: Option<Value> } Reads => infer::shared_load;
+        /// Writes consecutive lanes of shared memory.
+        "shared_store" SharedStore { at: Value, value: Value, disp: i64, mask: Option<Value> } Writes => infer::shared_store;
+        /// Atomically replaces shared memory by a function of it and `value`; gives what was there.
+        "shared_atomic" SharedAtomic { f: AtomicOp, at: Value, value: Value } Writes => infer::shared_atomic;
+        /// Waits for all threads of the block; what they wrote before is seen behind it.
+        "barrier" Barrier {} Writes => infer::nothing;
+        /// The same for the threads of a warp.
+        "warp_barrier" WarpBarrier {} Writes => infer::nothing;
+        /// Begins to copy `bytes` (4, 8 or 16) from memory to shared memory; where the mask is false
+        /// zeros are written and nothing is read. Done at the `async_wait` for its group.
+        "async_copy" AsyncCopy { at: Value, addr: Value, disp: i64, bytes: u32, mask: Option<Value> } Writes => infer::async_copy;
+        /// Closes the thread's group of copies begun.
+        "async_commit" AsyncCommit {} Writes => infer::nothing;
+        /// Waits until at most `pending` of the thread's groups are not done.
+        "async_wait" AsyncWait { pending: u32 } Writes => infer::async_wait;
+
+        // For a GPU: the 32 threads of a warp together. All of them must come here together.
+        /// The value that another thread of the warp passes: the one of number `lane`, or of the own
+        /// number xor, plus or minus it (its own if there is no such thread).
+        "warp_shuffle" WarpShuffle { mode: ShuffleMode, src: Value, lane: Value } Stays => infer::warp_shuffle;
+        /// Whether any, or every, thread of the warp passes true.
+        "warp_vote" WarpVote { mode: VoteMode, cond: Value } Stays => infer::warp_vote;
+        /// Four lanes of 32 bits out of 8 x 8 tiles of 16-bit elements: thread `8 j + i` passes where
+        /// row `i` of tile `j` begins, and result `j` has of tile `j` row `thread / 4` the elements
+        /// `2 (thread % 4)` and the next; of the transposed tile if `transposed`.
+        "load_matrix" LoadMatrix { at: Value, disp: i64, count: u32, transposed: bool } Reads => infer::load_matrix;
+        /// `c + a b` of the table [`MmaKind`]; fragments are those of PTX's `mma.sync`.
+        "mma" Mma { kind: MmaKind, a: Vec<Value>, b: Vec<Value>, c: Vec<Value> } Stays => infer::mma;
+
+        // For a GPU: the rest.
+        /// A vector of scalars.
+        "pack" Pack { lanes: Vec<Value> } Pure => infer::pack;
+        /// A function as fast as the machine has it, in about the accuracy of fp32.
+        "native" Native { f: NativeFn, args: Vec<Value> } Pure => infer::native;
+        /// Something of the machine.
+        "machine" Machine { what: MachineFact } Stays => infer::machine;
+        /// PTX text over scalars; constraints are LLVM's.
+        "asm" Asm { text: Text, constraints: Text, args: Vec<Value>, results: Scalars, is_pure: bool } Stays => infer::asm;
+        /// Ends the launch with an error.
+        "trap" Trap {} Writes => infer::nothing;
 
         // Control flow.
         /// A counted loop.
@@ -104,7 +158,114 @@ attr_enum! {
         Core = "core",
         /// Scratch memory, calls of the runtime, guards.
         Cpu = "cpu",
+        /// Blocks of threads with shared memory, warps, matrix units.
+        Gpu = "gpu",
     }
+
+    /// Whose value a thread gets in a `warp_shuffle`.
+    pub enum ShuffleMode [suffix] {
+        Index = "index",
+        Xor = "xor",
+        Up = "up",
+        Down = "down",
+    }
+
+    /// What a `warp_vote` asks.
+    pub enum VoteMode [suffix] {
+        Any = "any",
+        All = "all",
+    }
+
+    /// A product of small matrices by a warp: `m` x `k` (row-major fragments) by `k` x `n`.
+    pub enum MmaKind [suffix] {
+        /// 16 x 8 x 16 of fp16 into fp32.
+        F16 = "f16",
+        /// 16 x 8 x 16 of bf16 into fp32.
+        Bf16 = "bf16",
+        /// 16 x 8 x 8 of fp32 of which 19 bits count, into fp32.
+        Tf32 = "tf32",
+        /// 16 x 8 x 32 of i8 into i32.
+        S8 = "s8",
+        /// 16 x 8 x 32 of u8 into i32.
+        U8 = "u8",
+        /// 16 x 8 x 32 of fp8e4nv into fp32.
+        E4m3 = "e4m3",
+        /// 16 x 8 x 32 of fp8e5 into fp32.
+        E5m2 = "e5m2",
+    }
+
+    /// Functions of fp32 that a GPU has instructions for; results may differ in the last bits from
+    /// machine to machine.
+    pub enum NativeFn [suffix] {
+        Exp2 = "exp2",
+        Log2 = "log2",
+        Sin = "sin",
+        Cos = "cos",
+        Tanh = "tanh",
+        Rsqrt = "rsqrt",
+        Sqrt = "sqrt",
+        Reciprocal = "reciprocal",
+        /// Division with at most 2 ulp.
+        Div = "div",
+    }
+}
+
+impl MmaKind {
+    /// Extents `m`, `n`, `k`.
+    pub const fn extents(self) -> [u32; 3] {
+        let k = match self {
+            MmaKind::F16 | MmaKind::Bf16 => 16,
+            MmaKind::Tf32 => 8,
+            MmaKind::S8 | MmaKind::U8 | MmaKind::E4m3 | MmaKind::E5m2 => 32,
+        };
+        [16, 8, k]
+    }
+
+    /// The type of sums.
+    pub const fn sum(self) -> crate::Scalar {
+        match self {
+            MmaKind::S8 | MmaKind::U8 => crate::Scalar::I32,
+            _ => crate::Scalar::F32,
+        }
+    }
+}
+
+impl NativeFn {
+    pub const fn arity(self) -> usize {
+        match self {
+            NativeFn::Div => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// The ops of the capability [`Capability::Gpu`], as a pattern: for whoever matches on all ops and has
+/// none of these.
+#[macro_export]
+macro_rules! gpu_op {
+    () => {
+        $crate::thread::ThreadOp::ThreadId {}
+            | $crate::thread::ThreadOp::BlockId { .. }
+            | $crate::thread::ThreadOp::NumBlocks { .. }
+            | $crate::thread::ThreadOp::SharedBase {}
+            | $crate::thread::ThreadOp::SharedLoad { .. }
+            | $crate::thread::ThreadOp::SharedStore { .. }
+            | $crate::thread::ThreadOp::SharedAtomic { .. }
+            | $crate::thread::ThreadOp::Barrier {}
+            | $crate::thread::ThreadOp::WarpBarrier {}
+            | $crate::thread::ThreadOp::AsyncCopy { .. }
+            | $crate::thread::ThreadOp::AsyncCommit {}
+            | $crate::thread::ThreadOp::AsyncWait { .. }
+            | $crate::thread::ThreadOp::WarpShuffle { .. }
+            | $crate::thread::ThreadOp::WarpVote { .. }
+            | $crate::thread::ThreadOp::LoadMatrix { .. }
+            | $crate::thread::ThreadOp::Mma { .. }
+            | $crate::thread::ThreadOp::Pack { .. }
+            | $crate::thread::ThreadOp::Native { .. }
+            | $crate::thread::ThreadOp::Machine { .. }
+            | $crate::thread::ThreadOp::Asm { .. }
+            | $crate::thread::ThreadOp::Trap {}
+    };
 }
 
 impl ThreadOp {
@@ -114,6 +275,7 @@ impl ThreadOp {
             ThreadOp::Scratch { .. } | ThreadOp::RuntimeCall { .. } | ThreadOp::Guard { .. } => {
                 Capability::Cpu
             }
+            crate::gpu_op!() => Capability::Gpu,
             _ => Capability::Core,
         }
     }

@@ -425,10 +425,7 @@ pub(super) fn assert(
 }
 
 pub(super) fn machine(_: &F, what: &MachineFact) -> Infer {
-    one(Type::scalar(match what {
-        MachineFact::GlobalTimer => Scalar::I64,
-        MachineFact::Smid => Scalar::I32,
-    }))
+    one(Type::scalar(what.ty()))
 }
 
 #[expect(clippy::too_many_arguments, reason = "one for each field of the op's row")]

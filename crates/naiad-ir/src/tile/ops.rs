@@ -211,6 +211,15 @@ impl TileOp {
     }
 }
 
+impl MachineFact {
+    pub const fn ty(self) -> Scalar {
+        match self {
+            MachineFact::GlobalTimer => Scalar::I64,
+            MachineFact::Smid => Scalar::I32,
+        }
+    }
+}
+
 impl AtomicOp {
     /// Whether memory of this type has the operation.
     pub fn accepts(self, ty: Scalar) -> bool {

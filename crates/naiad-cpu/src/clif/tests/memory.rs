@@ -3,7 +3,7 @@
 use super::{LANES, Probe, for_loop};
 use naiad_ir::scalar::{BinaryFn, Predicate};
 use naiad_ir::thread::{Builder, Lanes, ThreadElem, ThreadOp, Vector};
-use naiad_ir::tile::{AtomicOp, Constant, MemHints, Sem};
+use naiad_ir::tile::{AtomicOp, Constant, MemHints, Scope, Sem};
 use naiad_ir::{Scalar, Value};
 
 fn elems() -> impl Iterator<Item = ThreadElem> {
@@ -97,13 +97,13 @@ fn atomics() {
         let mut p = Probe::new(&format!("atomic_{ty}"));
         let of = Vector::scalar(ty);
         let base = p.base();
-        let sem = Sem::Relaxed;
+        let (sem, scope) = (Sem::Relaxed, Scope::Gpu);
         for &f in AtomicOp::ALL {
             if f.accepts(ty) {
                 let (value, at) = (p.input(ty, 1), p.place(of));
                 let offset = p.b.i64(at);
                 let addr = p.b.addr_add(base, offset);
-                let old = p.b.op(ThreadOp::Atomic { f, addr, value, sem });
+                let old = p.b.op(ThreadOp::Atomic { f, addr, value, sem, scope });
                 p.output(old);
                 p.watch(at, of);
             }
@@ -113,9 +113,9 @@ fn atomics() {
             let offset = p.b.i64(at);
             let addr = p.b.addr_add(base, offset);
             for compare in [compare, value] {
-                let old = p.b.op(ThreadOp::AtomicCas { addr, compare, value, sem });
+                let old = p.b.op(ThreadOp::AtomicCas { addr, compare, value, sem, scope });
                 p.output(old);
-                let old = p.b.op(ThreadOp::AtomicCas { addr, compare: old, value, sem });
+                let old = p.b.op(ThreadOp::AtomicCas { addr, compare: old, value, sem, scope });
                 p.output(old);
             }
             p.watch(at, of);
@@ -123,9 +123,9 @@ fn atomics() {
         let (value, at) = (p.input(ty, 1), p.place(of));
         let offset = p.b.i64(at);
         let addr = p.b.addr_add(base, offset);
-        let seen = p.b.op(ThreadOp::AtomicLoad { addr, elem: ty.into(), sem });
+        let seen = p.b.op(ThreadOp::AtomicLoad { addr, elem: ty.into(), sem, scope });
         p.output(seen);
-        p.b.run(ThreadOp::AtomicStore { addr, value, sem });
+        p.b.run(ThreadOp::AtomicStore { addr, value, sem, scope });
         p.watch(at, of);
         p.check(40);
     }

@@ -273,6 +273,7 @@ extern "C" fn atomic_rmw(address: u64, ty: u64, op: u64, value: u64) -> u64 {
         addr: params[0],
         value: params[1],
         sem: naiad_ir::tile::Sem::AcqRel,
+        scope: naiad_ir::tile::Scope::Gpu,
     });
     b.store(out, 0, old);
     b.run(ThreadOp::Return {});
