@@ -14,6 +14,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("naiad-opt", &["naiad-diag", "naiad-ir"]),
     ("naiad-kernels", &["naiad-ir"]),
     ("naiad-cpu", &["naiad-diag", "naiad-ir", "naiad-opt", "naiad-kernels"]),
+    ("naiad-gpu", &["naiad-diag", "naiad-ir", "naiad-opt"]),
+    ("naiad-ptx", &["naiad-ir"]),
+    ("naiad-cuda", &[]),
     ("naiad", &["naiad-diag", "naiad-ir", "naiad-front", "naiad-interp", "naiad-opt", "naiad-cpu"]),
     ("naiad-cli", &["naiad"]),
     ("naiad-py", &["naiad", "naiad-cli"]),
@@ -45,6 +48,8 @@ const PURE: &[&str] = &[
     "naiad-opt",
     "naiad-kernels",
     "naiad-cpu",
+    "naiad-gpu",
+    "naiad-ptx",
 ];
 const FORBIDDEN: &[&str] =
     &["std::fs", "std::env", "std::process", "println!", "eprintln!", "Instant::now", "SystemTime"];

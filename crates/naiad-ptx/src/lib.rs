@@ -1,0 +1,1 @@
+//! Thread IR as PTX text.
