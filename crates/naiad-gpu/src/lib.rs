@@ -13,8 +13,19 @@
 //! for programs: along axis 0 each for [`Code::programs`] of them, along the others each for one. A
 //! block has [`Code::threads`] threads and [`Code::shared_bytes`] bytes of shared memory.
 
-use naiad_ir::Function;
+pub mod layout;
+mod lower;
+mod place;
+pub mod placed;
+
+pub use lower::Sharing;
+
 use naiad_ir::thread::Thread;
+use naiad_ir::tile::{Tile, TileOp};
+use naiad_ir::{Function, Inst};
+use naiad_opt::axis::AxisInfo;
+use naiad_opt::ranges::{Inputs, Ranges};
+use placed::Placed;
 
 /// A kernel that is ready to be written as PTX, or run in the lockstep executor.
 #[derive(Clone, Debug)]
@@ -44,4 +55,57 @@ pub struct Options {
     pub num_stages: u32,
     /// Elementary functions to the bit as on a CPU, instead of the chip's own.
     pub precise: bool,
+}
+
+/// Compiles a verified kernel for launches of which `inputs` is known.
+pub fn compile(
+    func: &Function<Tile>,
+    inputs: &Inputs,
+    options: &Options,
+) -> Result<Code, Unsupported> {
+    let (placed, sharing) = placed(func, inputs, options)?;
+    lower::lower(&placed, sharing, options)
+}
+
+/// The kernel as Placed IR, and how its programs share blocks.
+pub fn placed(
+    func: &Function<Tile>,
+    inputs: &Inputs,
+    options: &Options,
+) -> Result<(Function<Placed>, Sharing), Unsupported> {
+    let mut func = func.clone();
+    naiad_opt::optimize_for(&mut func, inputs);
+    let sharing = sharing(&func, options);
+    let ranges = Ranges::new(&func, inputs);
+    let info = AxisInfo::new(&func, inputs, &ranges);
+    let placed = place::place(&func, &info, sharing.warp_bits, options)?;
+    Ok((placed, sharing))
+}
+
+/// Elements of a tile up to which a warp does for a program.
+const ONE_WARP: usize = 256;
+
+/// Small tiles do not need all warps of a block: several programs share it.
+fn sharing(func: &Function<Tile>, options: &Options) -> Sharing {
+    let mut largest = 1;
+    let mut has_product = false;
+    func.walk(&mut |inst| {
+        has_product |= matches!(func.op(inst), TileOp::Dot { .. });
+        for &result in func.results(inst) {
+            largest = largest.max(func.ty(result).shape.numel());
+        }
+    });
+    let warps = options.num_warps.next_power_of_two().max(1);
+    match largest <= ONE_WARP && !has_product {
+        true => Sharing { warp_bits: 0, programs: warps },
+        false => Sharing { warp_bits: warps.trailing_zeros(), programs: 1 },
+    }
+}
+
+/// Why a kernel has no code for a GPU.
+#[derive(Clone, Debug)]
+pub struct Unsupported {
+    pub what: String,
+    /// The op of the Tile IR function.
+    pub inst: Option<Inst>,
 }

@@ -77,6 +77,8 @@ pub struct RawOp {
     pub operands: Vec<Value>,
     pub attrs: Vec<(String, RawAttr)>,
     pub regions: Vec<Block>,
+    /// Types of the results as the text gives them, for ops that cannot infer them.
+    pub types: Vec<String>,
     /// How many operands and regions `take` has consumed.
     next_operand: usize,
     next_region: usize,

@@ -255,6 +255,7 @@ impl<D: Dialect> Parser<'_, D> {
                 types.push(self.ty()?);
             }
         }
+        raw.types = types.iter().map(D::Type::to_string).collect();
         let op = match D::Op::from_raw(raw) {
             Ok(op) => op,
             Err(e) => return self.error(start, e),

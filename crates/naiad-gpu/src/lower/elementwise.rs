@@ -1,0 +1,108 @@
+//! Ops that work lane by lane, on each register of a thread.
+
+use super::{Lower, Lowered, Registers, stored};
+use naiad_ir::scalar::{BinaryFn, Rounding, UnaryFn};
+use naiad_ir::thread::{NativeFn, ThreadOp};
+use naiad_ir::tile::{Constant, TileOp};
+use naiad_ir::{OpInfo, Scalar, Value};
+
+impl Lower<'_> {
+    pub fn lanewise(&mut self, op: &TileOp, result: Value) -> Lowered<Registers> {
+        let mut operands = Vec::new();
+        op.each_value(&mut |v| operands.push(v));
+        let count = self.layout(result).map_or(1, |l| l.count());
+        let mut registers = Vec::with_capacity(count);
+        // Equal operands make equal results: of a splat one is computed.
+        let mut last: Option<(Vec<Value>, Value)> = None;
+        for r in 0..count {
+            let args: Vec<Value> = operands.iter().map(|&v| self.get(v)[r]).collect();
+            if let Some((known, value)) = &last
+                && *known == args
+            {
+                registers.push(*value);
+                continue;
+            }
+            let value = match self.element(op, &args) {
+                Some(value) => value,
+                None => return self.unsupported(format!("`{}` lane by lane", op.name())),
+            };
+            last = Some((args, value));
+            registers.push(value);
+        }
+        Ok(registers)
+    }
+
+    /// One element. Narrow floats are computed in fp32 and rounded.
+    fn element(&mut self, op: &TileOp, args: &[Value]) -> Option<Value> {
+        let ty = self.b.vector(args[0]).elem.scalar();
+        let wide = |lower: &mut Self| -> Option<(Scalar, Scalar, Vec<Value>)> {
+            let (ty, compute) = (ty?, ty?.compute_type());
+            let args = args.iter().map(|&v| lower.b.cast(v, compute, Rounding::Nearest)).collect();
+            Some((ty, compute, args))
+        };
+        Some(match op {
+            TileOp::Unary { f, .. } => {
+                let (ty, compute, args) = wide(self)?;
+                let value = self.unary(*f, compute, args[0]);
+                self.b.cast(value, ty, Rounding::Nearest)
+            }
+            TileOp::Binary { f, .. } => {
+                let (ty, compute, args) = wide(self)?;
+                let fast = !self.options.precise && compute == Scalar::F32 && *f == BinaryFn::Div;
+                let value = match fast {
+                    true => self.b.op(ThreadOp::Native { f: NativeFn::Div, args }),
+                    false => self.b.binary(*f, args[0], args[1]),
+                };
+                self.b.cast(value, ty, Rounding::Nearest)
+            }
+            TileOp::Ternary { f, .. } => {
+                let (ty, _, args) = wide(self)?;
+                let f = f.computed(ty);
+                let value = self.b.op(ThreadOp::Ternary { f, a: args[0], b: args[1], c: args[2] });
+                self.b.cast(value, ty, Rounding::Nearest)
+            }
+            TileOp::Compare { p, .. } => {
+                let (_, _, args) = wide(self)?;
+                self.b.compare(*p, args[0], args[1])
+            }
+            TileOp::Select { .. } => self.b.select(args[0], args[1], args[2]),
+            TileOp::Cast { to, rounding, .. } => self.b.cast(args[0], *to, *rounding),
+            TileOp::Bitcast { to, .. } => self.b.bitcast(args[0], stored(*to)),
+            TileOp::PtrAdd { ptr, .. } => {
+                let size = self.f.ty(*ptr).ty.elem.pointer().map_or(1, |p| p.pointee.size());
+                let offset = self.b.cast(args[1], Scalar::I64, Rounding::Nearest);
+                let size = self.b.i64(size as i64);
+                let bytes = self.b.mul(offset, size);
+                self.b.addr_add(args[0], bytes)
+            }
+            _ => return None,
+        })
+    }
+
+    /// A function of one number, by the chip's own instruction where that is close enough.
+    fn unary(&mut self, f: UnaryFn, ty: Scalar, x: Value) -> Value {
+        if self.options.precise || ty != Scalar::F32 {
+            return self.b.unary(f, x);
+        }
+        let native = |lower: &mut Self, f, x| lower.b.op(ThreadOp::Native { f, args: vec![x] });
+        let scaled = |lower: &mut Self, x, by: f64| {
+            let by = lower.b.constant(Constant::float(Scalar::F32, by), 1);
+            lower.b.binary(BinaryFn::Mul, x, by)
+        };
+        match f {
+            UnaryFn::Exp => {
+                let x = scaled(self, x, std::f64::consts::LOG2_E);
+                native(self, NativeFn::Exp2, x)
+            }
+            UnaryFn::Exp2 => native(self, NativeFn::Exp2, x),
+            UnaryFn::Log => {
+                let y = native(self, NativeFn::Log2, x);
+                scaled(self, y, std::f64::consts::LN_2)
+            }
+            UnaryFn::Log2 => native(self, NativeFn::Log2, x),
+            UnaryFn::Rsqrt => native(self, NativeFn::Rsqrt, x),
+            UnaryFn::Sqrt => native(self, NativeFn::Sqrt, x),
+            _ => self.b.unary(f, x),
+        }
+    }
+}

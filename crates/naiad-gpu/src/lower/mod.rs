@@ -1,0 +1,359 @@
+//! What one thread does.
+//!
+//! A tile is the values of a thread's registers, in the order of its layout; a scalar is one value. Ops
+//! that move no element are made register by register. The others:
+//!
+//! ```text
+//!   access      global memory, by vectors as far as layout, addresses and mask allow    access.rs
+//!   atomics     one thread for each element, its result told to the replicas            atomics.rs
+//!   exchange    conversions; whatever goes through shared memory                        exchange.rs
+//!   combine     reductions and scans: registers, then lanes, then warps                 combine.rs
+//!   order       sort, topk, gather, histogram                                           order.rs
+//!   dot         matrix units, or multiply-adds                                          dot.rs
+//!   control     loops, branches, regions over elements                                  control.rs
+//!   index       which element a place holds, as arithmetic on the thread's number       index.rs
+//! ```
+//!
+//! Shared memory that an op needs for itself is the same for all of them: whoever writes it waits first
+//! until all have read what the one before put there.
+
+mod access;
+mod atomics;
+mod combine;
+mod control;
+mod dot;
+mod elementwise;
+mod exchange;
+mod index;
+mod order;
+
+use crate::layout::Layout;
+use crate::placed::{Extra, Placed, PlacedOp, What};
+use crate::{Code, Options, Unsupported};
+use naiad_ir::scalar::Predicate;
+use naiad_ir::thread::{Builder, ThreadElem, ThreadOp, Vector};
+use naiad_ir::tile::{Constant, TileOp};
+use naiad_ir::{Elem, Function, Inst, Scalar, Shape, Value};
+use rustc_hash::FxHashMap;
+
+/// How programs share a block.
+#[derive(Copy, Clone, Debug)]
+pub struct Sharing {
+    /// Bits of the number of a warp within its program.
+    pub warp_bits: u32,
+    /// Programs of a block; more than one only where each has one warp.
+    pub programs: u32,
+}
+
+type Lowered<T> = Result<T, Unsupported>;
+
+/// The values of a tile's registers; one for a scalar.
+type Registers = Vec<Value>;
+
+struct Lower<'a> {
+    f: &'a Function<Placed>,
+    options: &'a Options,
+    sharing: Sharing,
+    b: Builder,
+    values: FxHashMap<Value, Registers>,
+    /// The thread's number within its program.
+    thread: Value,
+    /// The program's number along axis 0, and how many there are.
+    program: Value,
+    programs: Value,
+    /// Where the program's shared memory begins, and its bytes.
+    shared: Value,
+    bytes: u32,
+    /// Bytes at its start that are not for the ops' own needs.
+    reserved: u32,
+    /// Whether a thread may still be reading what an op left in shared memory.
+    in_use: bool,
+}
+
+/// Lowers a placed kernel.
+pub fn lower(f: &Function<Placed>, sharing: Sharing, options: &Options) -> Lowered<Code> {
+    let mut b = Builder::new(&f.name);
+    b.func.places = f.places.clone();
+    let mut values = FxHashMap::default();
+    for (&param, name) in f.params().iter().zip(&f.param_names) {
+        let ty = Vector::of(stored(f.ty(param).ty.elem), 1);
+        values.insert(param, vec![b.func.add_param(name, ty.into())]);
+    }
+    let programs = b.func.add_param("programs", Vector::I32.into());
+    let id = b.op(ThreadOp::ThreadId {});
+    let block = b.op(ThreadOp::BlockId { axis: 0 });
+    let base = b.op(ThreadOp::SharedBase {});
+    let (thread, program, slot) = (id, block, base);
+    let mut lower = Lower {
+        f,
+        options,
+        sharing,
+        b,
+        values,
+        thread,
+        program,
+        programs,
+        shared: slot,
+        bytes: 0,
+        reserved: 0,
+        in_use: false,
+    };
+    let threads = 32 << sharing.warp_bits;
+    if sharing.programs == 1 {
+        lower.block(f.entry())?;
+    } else {
+        // Which of the block's programs the thread works for.
+        let slot = lower.shift_right(id, 5);
+        lower.thread = lower.and(id, 31);
+        let first = lower.mul(block, sharing.programs as i64);
+        lower.program = lower.add(first, slot);
+        // How much each has is known at the end; the op is mended then.
+        let stride = lower.b.op(ThreadOp::Const {
+            value: Constant::int(Scalar::I32, 0),
+            lanes: naiad_ir::thread::Lanes(1),
+        });
+        let offset = lower.b.binary(naiad_ir::scalar::BinaryFn::Mul, slot, stride);
+        lower.shared = lower.b.binary(naiad_ir::scalar::BinaryFn::Add, base, offset);
+        let exists = lower.b.compare(Predicate::Lt, lower.program, programs);
+        let branch = lower.b.begin_branch();
+        lower.block(f.entry())?;
+        let then = lower.b.end_branch(branch, vec![]);
+        let branch = lower.b.begin_branch();
+        let otherwise = lower.b.end_branch(branch, vec![]);
+        lower.b.run(ThreadOp::If { cond: exists, then, otherwise });
+        lower.bytes = lower.bytes.next_multiple_of(128);
+        if let naiad_ir::Def::Result(inst, _) = lower.b.func.def(stride) {
+            let value = Constant::int(Scalar::I32, i128::from(lower.bytes));
+            *lower.b.func.op_mut(inst) =
+                ThreadOp::Const { value, lanes: naiad_ir::thread::Lanes(1) };
+        }
+    }
+    lower.b.run(ThreadOp::Return {});
+    let shared_bytes = lower.bytes * sharing.programs;
+    let mut func = lower.b.func;
+    naiad_opt::cse(&mut func);
+    naiad_opt::licm(&mut func);
+    naiad_opt::dce(&mut func);
+    if cfg!(debug_assertions)
+        && let Err(e) = naiad_ir::verify(&func)
+    {
+        unreachable!("after lowering: {}\n{func}", e.message);
+    }
+    Ok(Code { func, threads: threads * sharing.programs, programs: sharing.programs, shared_bytes })
+}
+
+/// The element by which Thread IR knows an element of a tile.
+fn stored(elem: Elem) -> ThreadElem {
+    match elem {
+        Elem::Scalar(s) => ThreadElem::Scalar(s),
+        Elem::Pointer(_) => ThreadElem::Addr,
+    }
+}
+
+impl Lower<'_> {
+    fn get(&self, value: Value) -> &Registers {
+        match self.values.get(&value) {
+            Some(registers) => registers,
+            None => panic!("{value} has no registers\n{}", self.f),
+        }
+    }
+
+    /// A scalar.
+    fn one(&self, value: Value) -> Value {
+        self.get(value)[0]
+    }
+
+    fn layout(&self, value: Value) -> Option<Layout> {
+        self.f.ty(value).layout()
+    }
+
+    fn shape(&self, value: Value) -> Shape {
+        self.f.ty(value).ty.shape
+    }
+
+    fn elem(&self, value: Value) -> ThreadElem {
+        stored(self.f.ty(value).ty.elem)
+    }
+
+    fn scalar_of(&self, value: Value) -> Option<Scalar> {
+        self.f.ty(value).ty.elem.scalar()
+    }
+
+    fn unsupported<T>(&self, what: impl Into<String>) -> Lowered<T> {
+        Err(Unsupported { what: what.into(), inst: None })
+    }
+
+    /// All threads of the program wait for each other.
+    fn sync(&mut self) {
+        self.b.run(match self.sharing.warp_bits {
+            0 => ThreadOp::WarpBarrier {},
+            _ => ThreadOp::Barrier {},
+        });
+        self.in_use = false;
+    }
+
+    fn inst(&mut self, inst: Inst) -> Lowered<()> {
+        self.b.loc = self.f.loc(inst);
+        let PlacedOp { what, results: types, .. } = self.f.op(inst);
+        let results = self.f.results(inst);
+        let made = match what {
+            What::Tile(op) => self.tile_op(inst, op)?,
+            What::Extra(op) => self.extra(op, results)?,
+        };
+        debug_assert_eq!(made.len(), types.len(), "{what:?}");
+        for (&result, registers) in results.iter().zip(made) {
+            self.values.insert(result, registers);
+        }
+        Ok(())
+    }
+
+    fn extra(&mut self, op: &Extra, results: &[Value]) -> Lowered<Vec<Registers>> {
+        match op {
+            Extra::Convert { src } => {
+                let (from, to) = (self.layout(*src), self.layout(results[0]));
+                let registers = self.get(*src).clone();
+                match from.zip(to) {
+                    Some((from, to)) => {
+                        let shape = self.shape(*src);
+                        let elem = self.elem(*src);
+                        Ok(vec![self.convert(&registers, elem, &shape, &from, &to)])
+                    }
+                    None => Ok(vec![registers]),
+                }
+            }
+            op => self.unsupported(format!("{op:?}")),
+        }
+    }
+
+    fn tile_op(&mut self, inst: Inst, op: &TileOp) -> Lowered<Vec<Registers>> {
+        let results = self.f.results(inst);
+        let one = |registers: Registers| Ok(vec![registers]);
+        match op {
+            TileOp::ProgramId { axis: 0 } => one(vec![self.program]),
+            TileOp::ProgramId { axis } => one(vec![self.b.op(ThreadOp::BlockId { axis: *axis })]),
+            TileOp::NumPrograms { axis: 0 } => one(vec![self.programs]),
+            TileOp::NumPrograms { axis } => {
+                one(vec![self.b.op(ThreadOp::NumBlocks { axis: *axis })])
+            }
+            TileOp::Const { value } => one(vec![self.b.constant(*value, 1)]),
+            TileOp::Arange { start, .. } => {
+                let Some(layout) = self.layout(results[0]) else {
+                    return self.unsupported("a range without a layout");
+                };
+                one(self.elements(&layout, *start))
+            }
+            TileOp::Splat { src, .. } => {
+                let count = self.layout(results[0]).map_or(1, |l| l.count());
+                one(vec![self.one(*src); count])
+            }
+            TileOp::ExpandDims { src, .. }
+            | TileOp::Reshape { src, .. }
+            | TileOp::Permute { src, .. }
+            | TileOp::Hint { src, .. } => one(self.get(*src).clone()),
+            TileOp::Broadcast { src, .. } => one(self.broadcast(*src, results[0])),
+            TileOp::Join { a, b } => one(self.interleave(results[0], *a, *b, 1)),
+            TileOp::Cat { a, b, axis } => {
+                let (low, bits) = crate::layout::axis_bits(&self.shape(results[0]), *axis);
+                one(self.interleave(results[0], *a, *b, 1 << (low + bits - 1)))
+            }
+            TileOp::Split { src } => Ok(self.halves(*src)),
+            TileOp::Flip { src, axis } => one(self.flip(*src, *axis)),
+            TileOp::Load { ptr, mask, other, hints } => {
+                one(self.load(inst, *ptr, *mask, *other, *hints))
+            }
+            TileOp::Store { ptr, value, mask, hints } => {
+                self.store(inst, *ptr, *value, *mask, *hints);
+                Ok(vec![])
+            }
+            TileOp::AtomicRmw { .. }
+            | TileOp::AtomicCas { .. }
+            | TileOp::AtomicLoad { .. }
+            | TileOp::AtomicStore { .. } => self.atomic(op, results),
+            TileOp::Barrier {} => {
+                self.sync();
+                Ok(vec![])
+            }
+            TileOp::Dot { a, b, acc, .. } => one(self.dot(op, results[0], *a, *b, *acc)?),
+            TileOp::Reduce { inputs, axis, body } => self.reduce(inputs, *axis, *body),
+            TileOp::Scan { inputs, axis, reverse, body } => {
+                self.scan(inputs, *axis, *reverse, *body)
+            }
+            TileOp::Map { inputs, pack, body } => self.map(inputs, results, *pack, *body),
+            TileOp::Sort { src, descending } => {
+                let sorted = self.sort(*src, *descending)?;
+                one(self.reordered(sorted, *src, results[0]))
+            }
+            TileOp::TopK { src, descending, .. } => {
+                let sorted = self.sort(*src, *descending)?;
+                one(self.first_of(sorted, *src, results[0]))
+            }
+            TileOp::Gather { src, index, axis } => {
+                one(self.gather(results[0], *src, *index, *axis))
+            }
+            TileOp::Histogram { src, mask, .. } => one(self.histogram(results[0], *src, *mask)),
+            TileOp::Print { .. } => self.unsupported("printing"),
+            TileOp::Assert { cond, mask, .. } => {
+                self.assert(*cond, *mask);
+                Ok(vec![])
+            }
+            TileOp::Machine { what } => one(vec![self.b.op(ThreadOp::Machine { what: *what })]),
+            TileOp::InlineAsm { .. } => self.inline_asm(op, results),
+            TileOp::Assume { .. } => Ok(vec![]),
+            TileOp::For { .. } | TileOp::While { .. } | TileOp::If { .. } => self.control(inst, op),
+            // What these pass on is asked for by the op around them.
+            TileOp::Yield { .. } | TileOp::Condition { .. } | TileOp::Return {} => Ok(vec![]),
+            TileOp::Unary { .. }
+            | TileOp::Binary { .. }
+            | TileOp::Ternary { .. }
+            | TileOp::Compare { .. }
+            | TileOp::Select { .. }
+            | TileOp::Cast { .. }
+            | TileOp::Bitcast { .. }
+            | TileOp::PtrAdd { .. } => one(self.lanewise(op, results[0])?),
+        }
+    }
+
+    /// Each element of an unbroadcast tile where the result wants it.
+    fn broadcast(&mut self, src: Value, result: Value) -> Registers {
+        let from = self.get(src).clone();
+        let Some(layout) = self.layout(result) else { return from };
+        // What the source has of a register's bits.
+        let narrow = {
+            let (to, shape) = (self.shape(result), self.shape(src));
+            let mut out = layout;
+            let mut now = to;
+            for axis in 0..to.rank() {
+                if shape.dim(axis) != to.dim(axis) {
+                    out = out.without_axis(&now, axis);
+                    now = now.with_dim(axis, 1).unwrap_or(now);
+                }
+            }
+            out
+        };
+        (0..layout.count()).map(|r| from[narrow.without_copies_at(r)]).collect()
+    }
+
+    /// Two tiles as halves of one, told apart by a bit of the index that is a register's.
+    fn interleave(&mut self, result: Value, a: Value, b: Value, bit: u32) -> Registers {
+        let (a, b) = (self.get(a).clone(), self.get(b).clone());
+        let Some(layout) = self.layout(result) else { return a };
+        let at = layout.registers().iter().position(|&x| x == bit).unwrap_or(0);
+        (0..layout.count())
+            .map(|r| {
+                let rest = r & ((1 << at) - 1) | r >> (at + 1) << at;
+                if r >> at & 1 == 0 { a[rest] } else { b[rest] }
+            })
+            .collect()
+    }
+
+    fn halves(&mut self, src: Value) -> Vec<Registers> {
+        let all = self.get(src).clone();
+        let at =
+            self.layout(src).and_then(|l| l.registers().iter().position(|&x| x == 1)).unwrap_or(0);
+        let half = |which: usize| -> Registers {
+            let mine = all.iter().enumerate().filter(|(r, _)| r >> at & 1 == which);
+            mine.map(|(_, &v)| v).collect()
+        };
+        vec![half(0), half(1)]
+    }
+}

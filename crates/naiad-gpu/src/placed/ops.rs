@@ -1,0 +1,229 @@
+//! Ops of Placed IR: those of Tile IR, and a few of its own.
+
+use super::{Placed, PlacedType};
+use naiad_ir::op::{Attr, Effects, Field, OpInfo, RawOp, Types};
+use naiad_ir::tile::{MemHints, TileOp};
+use naiad_ir::{Block, Function, Value};
+
+/// An op with the types of its results.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct PlacedOp {
+    pub what: What,
+    pub results: Vec<PlacedType>,
+    /// Of an op on memory: how memory lies.
+    pub run: Run,
+}
+
+/// What is known of the addresses and of the mask of an access: along `axis`, each aligned group of
+/// `vector` elements lies together in memory, aligned to its size, and each of `mask` lanes is masked
+/// alike. In text `run=1:4:16`.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Run {
+    pub axis: u32,
+    pub vector: u32,
+    pub mask: u32,
+}
+
+impl Run {
+    /// Nothing is known.
+    pub const NONE: Run = Run { axis: 0, vector: 1, mask: 1 };
+}
+
+impl Attr for Run {
+    fn to_word(&self) -> String {
+        format!("{}:{}:{}", self.axis, self.vector, self.mask)
+    }
+
+    fn from_word(word: &str) -> Option<Run> {
+        let mut parts = word.split(':').map(|p| p.parse().ok());
+        let run = Run { axis: parts.next()??, vector: parts.next()??, mask: parts.next()?? };
+        parts.next().is_none().then_some(run)
+    }
+
+    fn omitted() -> Option<Run> {
+        Some(Run::NONE)
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum What {
+    /// What Tile IR has an op for.
+    Tile(TileOp),
+    Extra(Extra),
+}
+
+/// What tiles that have a place can do besides.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Extra {
+    /// The same tile in another layout.
+    Convert { src: Value },
+    /// Shared memory for tiles.
+    Alloc,
+    /// Puts a tile into a slot.
+    Write { buffer: Value, slot: Value, src: Value },
+    /// Takes a tile out of a slot.
+    Read { buffer: Value, slot: Value },
+    /// Begins to copy from memory into a slot.
+    CopyAsync { buffer: Value, slot: Value, ptr: Value, mask: Option<Value>, hints: MemHints },
+    /// Closes a group of copies.
+    Commit,
+    /// Waits until at most so many groups are not done.
+    Wait { pending: u32 },
+}
+
+impl From<TileOp> for What {
+    fn from(op: TileOp) -> What {
+        What::Tile(op)
+    }
+}
+
+impl From<Extra> for What {
+    fn from(op: Extra) -> What {
+        What::Extra(op)
+    }
+}
+
+impl Extra {
+    const NAMES: [&'static str; 7] =
+        ["convert", "alloc", "write", "read", "copy_async", "commit", "wait"];
+
+    fn number(&self) -> usize {
+        match self {
+            Extra::Convert { .. } => 0,
+            Extra::Alloc => 1,
+            Extra::Write { .. } => 2,
+            Extra::Read { .. } => 3,
+            Extra::CopyAsync { .. } => 4,
+            Extra::Commit => 5,
+            Extra::Wait { .. } => 6,
+        }
+    }
+
+    fn values(&self) -> Vec<Value> {
+        match *self {
+            Extra::Convert { src } => vec![src],
+            Extra::Alloc | Extra::Commit | Extra::Wait { .. } => vec![],
+            Extra::Write { buffer, slot, src } => vec![buffer, slot, src],
+            Extra::Read { buffer, slot } => vec![buffer, slot],
+            Extra::CopyAsync { buffer, slot, ptr, mask, .. } => {
+                [buffer, slot, ptr].into_iter().chain(mask).collect()
+            }
+        }
+    }
+}
+
+impl OpInfo<Placed> for PlacedOp {
+    fn name(&self) -> &'static str {
+        match &self.what {
+            What::Tile(op) => op.name(),
+            What::Extra(op) => Extra::NAMES[op.number()],
+        }
+    }
+
+    fn effects(&self) -> Effects {
+        match &self.what {
+            What::Tile(op) => op.effects(),
+            What::Extra(Extra::Convert { .. }) => Effects::Pure,
+            What::Extra(Extra::Alloc) => Effects::Stays,
+            What::Extra(_) => Effects::Writes,
+        }
+    }
+
+    fn each_value(&self, f: &mut dyn FnMut(Value)) {
+        match &self.what {
+            What::Tile(op) => op.each_value(f),
+            What::Extra(op) => op.values().into_iter().for_each(f),
+        }
+    }
+
+    fn each_value_mut(&mut self, f: &mut dyn FnMut(&mut Value)) {
+        match &mut self.what {
+            What::Tile(op) => op.each_value_mut(f),
+            What::Extra(op) => match op {
+                Extra::Convert { src } => f(src),
+                Extra::Alloc | Extra::Commit | Extra::Wait { .. } => {}
+                Extra::Write { buffer, slot, src } => [buffer, slot, src].into_iter().for_each(f),
+                Extra::Read { buffer, slot } => [buffer, slot].into_iter().for_each(f),
+                Extra::CopyAsync { buffer, slot, ptr, mask, .. } => {
+                    [buffer, slot, ptr].into_iter().chain(mask).for_each(f);
+                }
+            },
+        }
+    }
+
+    fn each_block(&self, f: &mut dyn FnMut(Block)) {
+        if let What::Tile(op) = &self.what {
+            op.each_block(f);
+        }
+    }
+
+    fn infer(&self, _: &Function<Placed>) -> Result<Types<Placed>, String> {
+        Ok(self.results.iter().copied().collect())
+    }
+
+    fn to_raw(&self) -> RawOp {
+        let op = match &self.what {
+            What::Tile(op) => {
+                let mut raw = op.to_raw();
+                self.run.put("run", &mut raw);
+                return raw;
+            }
+            What::Extra(op) => op,
+        };
+        let mut raw = RawOp::new(Extra::NAMES[op.number()]);
+        self.run.put("run", &mut raw);
+        match op {
+            Extra::Convert { .. } | Extra::Alloc | Extra::Commit => {}
+            Extra::Write { .. } | Extra::Read { .. } => {}
+            Extra::CopyAsync { mask, hints, .. } => {
+                mask.put("mask", &mut raw);
+                hints.put("hints", &mut raw);
+            }
+            Extra::Wait { pending } => pending.put("pending", &mut raw),
+        }
+        let operands = match op {
+            Extra::CopyAsync { buffer, slot, ptr, .. } => vec![*buffer, *slot, *ptr],
+            op => op.values(),
+        };
+        raw.operands = operands;
+        raw
+    }
+
+    fn from_raw(mut raw: RawOp) -> Result<PlacedOp, String> {
+        let results = raw.types.iter().map(|t| t.parse()).collect::<Result<_, String>>()?;
+        let run = Field::take("run", &mut raw)?;
+        let Some(number) = Extra::NAMES.iter().position(|&n| n == raw.name) else {
+            return Ok(PlacedOp { what: TileOp::from_raw(raw)?.into(), results, run });
+        };
+        let r = &mut raw;
+        let op = match number {
+            0 => Extra::Convert { src: Field::take("src", r)? },
+            1 => Extra::Alloc,
+            2 => Extra::Write {
+                buffer: Field::take("buffer", r)?,
+                slot: Field::take("slot", r)?,
+                src: Field::take("src", r)?,
+            },
+            3 => Extra::Read { buffer: Field::take("buffer", r)?, slot: Field::take("slot", r)? },
+            4 => Extra::CopyAsync {
+                buffer: Field::take("buffer", r)?,
+                slot: Field::take("slot", r)?,
+                ptr: Field::take("ptr", r)?,
+                mask: Field::take("mask", r)?,
+                hints: Field::take("hints", r)?,
+            },
+            5 => Extra::Commit,
+            _ => Extra::Wait { pending: Field::take("pending", r)? },
+        };
+        raw.finish()?;
+        Ok(PlacedOp { what: op.into(), results, run })
+    }
+
+    fn is_lanewise(&self) -> bool {
+        matches!(&self.what, What::Tile(op) if op.is_lanewise())
+    }
+
+    fn is_isolated(&self) -> bool {
+        matches!(&self.what, What::Tile(op) if op.is_isolated())
+    }
+}
