@@ -30,6 +30,7 @@
 //! target lacks, and the common core never depends on them.
 
 mod build;
+pub mod fragments;
 mod infer;
 mod ops;
 mod runtime;
