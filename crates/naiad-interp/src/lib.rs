@@ -20,7 +20,7 @@
 //! boxes, so the common load or store is two comparisons and a copy. The option `naive` turns all of
 //! that off; both must give the same bits, which the tests hold.
 //!
-//! [`thread`] is an evaluator of Thread IR, apart from all this.
+//! [`thread`] is an evaluator of Thread IR, and [`lockstep`] runs that of GPUs, apart from all this.
 //!
 //! What must hold, whatever a kernel does: no byte outside the arguments' storage is read or written;
 //! nothing panics; a program that waits lets others run.
@@ -39,6 +39,7 @@ mod engine;
 mod exec;
 mod fault;
 mod formula;
+pub mod lockstep;
 mod loops;
 mod mapping;
 mod memory;

@@ -1,0 +1,86 @@
+//! The lockstep executor: runs a GPU kernel's Thread IR without a GPU, and judges it.
+//!
+//! ```text
+//!   code      a slot for each value, a loop for each elementwise op     code.rs, values.rs
+//!     exec    one block: control flow under masks, elementwise ops      exec.rs, mask.rs
+//!       access   loads, stores, atomics, asynchronous copies            access.rs
+//!         global   which addresses there are                            global.rs
+//!         shared   races, barriers, copies in flight                    shared.rs
+//!       warp     shuffles, votes, matrix products                       warp.rs
+//!       ops      assembly, the machine's functions                      ops.rs
+//!     stats   transactions as a GPU makes them                          stats.rs
+//!     fault   what is wrong, and where                                  fault.rs
+//! ```
+//!
+//! All threads of a block go through the function together, one op after the other: where they part, both
+//! ways are gone under masks. That is one of the orders in which a GPU may run them, so its results count,
+//! and it is the tidiest of all, so it hides every missing barrier. Those are found by the order that
+//! barriers give and not by the one that happens here, see [`shared`]. Blocks are run one after another, and
+//! a kernel whose blocks wait for each other is told so.
+//!
+//! What a fault says is nearly always about a compiler, so the checks are those of the machine, and stricter
+//! where the machine forgives: memory is never used before it is written, and an op for a whole warp is never
+//! reached by a part of one.
+
+mod access;
+mod code;
+mod exec;
+mod fault;
+mod global;
+mod mask;
+mod ops;
+mod shared;
+mod stats;
+mod values;
+mod warp;
+
+pub use code::Code;
+pub use fault::{Fault, FaultKind};
+pub use stats::{OpStats, Stats};
+
+use crate::args::Arg;
+use naiad_diag::Diagnostic;
+use naiad_ir::Function;
+use naiad_ir::thread::Thread;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a block is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct BlockShape {
+    pub threads: u32,
+    pub shared_bytes: u32,
+}
+
+/// How a kernel is run.
+#[derive(Copy, Clone, Default)]
+pub struct Options<'a> {
+    /// Counts transactions.
+    pub count: bool,
+    /// Runs the blocks in an order that this number gives, instead of one after the other.
+    pub shuffle: Option<u64>,
+    /// Asked now and then whether to stop.
+    pub interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// Nanoseconds of a clock. Without it time passes only where it is read.
+    pub clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
+    /// Memory that is no argument's and may be reached all the same.
+    pub exposed: &'a [Range<usize>],
+}
+
+/// Runs a verified function by all threads of a grid of blocks; see [`Code::run`].
+///
+/// # Safety
+///
+/// As for [`Code::run`].
+pub unsafe fn run(
+    func: &Function<Thread>,
+    shape: BlockShape,
+    blocks: [u32; 3],
+    args: &[Arg],
+    options: &Options<'_>,
+) -> Result<Stats, Box<Diagnostic>> {
+    let code = Code::new(Arc::new(func.clone()), shape)?;
+    // SAFETY: the caller's promise.
+    let ended = unsafe { code.run(blocks, args, options) };
+    ended.map_err(|fault| Box::new(fault.diagnostic(func)))
+}

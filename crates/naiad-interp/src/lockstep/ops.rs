@@ -1,0 +1,73 @@
+//! Ops of each thread that touch no memory.
+
+use super::code::Step;
+use super::exec::Exec;
+use super::mask::Mask;
+use naiad_ir::thread::NativeFn;
+use naiad_ir::{Inst, Value};
+
+impl Exec<'_> {
+    /// Runs an op's loop over all lanes of all threads. Those that are not on this way get numbers that
+    /// nobody looks at: no function fails on any.
+    pub fn elementwise(&mut self, inst: Inst, operands: &[Value]) {
+        let code = self.code;
+        let Step::Loop(f) = code.step(inst) else { return };
+        let out = code.slot(code.func.results(inst)[0]);
+        let mut ins = [std::ptr::null(); 3];
+        for (p, &v) in ins.iter_mut().zip(operands) {
+            *p = self.values.start(code.slot(v));
+        }
+        let n = self.values.len(out);
+        // SAFETY: the verifier gave the operands and the result equal numbers of lanes, of the types
+        // that the loop was looked up for; slots are aligned and do not overlap.
+        unsafe { f(ins, self.values.start_mut(out), n) };
+    }
+
+    pub fn native(&mut self, inst: Inst, f: NativeFn, args: &[Value]) {
+        if f != NativeFn::Reciprocal {
+            return self.elementwise(inst, args);
+        }
+        let out = self.code.slot(self.code.func.results(inst)[0]);
+        for row in 0..out.rows {
+            let from = self.values.row::<u32>(self.code.slot(args[0]), row).to_vec();
+            let lanes = self.values.row_mut::<u32>(out, row).iter_mut().zip(from);
+            lanes.for_each(|(o, x)| *o = (1.0 / f32::from_bits(x)).to_bits());
+        }
+    }
+
+    /// `any` and `all`.
+    pub fn fold_lanes(&mut self, mask: Value, result: Value, f: impl Fn(u8, u8) -> u8) {
+        let (from, to) = (self.code.slot(mask), self.code.slot(result));
+        self.values.copy_row((from, 0), (to, 0), &self.full);
+        for row in 1..from.rows {
+            let lanes = self.values.row::<u8>(from, row).to_vec();
+            let out = self.values.row_mut::<u8>(to, 0).iter_mut();
+            out.zip(lanes).for_each(|(o, x)| *o = f(*o, x));
+        }
+    }
+
+    /// Inline assembly, thread by thread.
+    pub fn assembly(&mut self, inst: Inst, args: &[Value], mask: &Mask) {
+        let code = self.code;
+        let Step::Asm(program) = code.step(inst) else { return };
+        let results = code.func.results(inst);
+        let mut out = vec![0; results.len()];
+        let mut registers = std::mem::take(&mut self.registers);
+        for t in mask.threads() {
+            let images: Vec<u64> =
+                args.iter().map(|&v| self.values.image(code.slot(v), 0, t)).collect();
+            program.call(&mut registers, &images, &mut out, &mut || self.time());
+            for (&v, &image) in results.iter().zip(&out) {
+                self.values.set(code.slot(v), 0, t, image & code.scalar(v).mask());
+            }
+        }
+        self.registers = registers;
+    }
+
+    /// The time, which goes on: who waits for it does not wait for ever.
+    pub fn time(&mut self) -> u64 {
+        self.changes += 1;
+        self.clock += 1;
+        self.options.clock.map_or(self.clock * 1000, |clock| clock())
+    }
+}
