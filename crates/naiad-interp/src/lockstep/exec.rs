@@ -420,7 +420,7 @@ impl Exec<'_> {
     /// Looks now and then whether the run is to stop.
     fn look(&mut self, inst: Inst) -> Run<()> {
         self.rounds += 1;
-        if self.rounds % LOOK == 0 && self.options.interrupt.is_some_and(|asks| asks()) {
+        if self.rounds.is_multiple_of(LOOK) && self.options.interrupt.is_some_and(|asks| asks()) {
             return self.fault(FaultKind::Interrupted, inst, None, "was interrupted".to_string());
         }
         Ok(())
