@@ -2,9 +2,9 @@
 
 pub mod clif;
 pub mod dist;
-pub mod expand;
 pub mod facts;
 pub mod launch;
+mod native;
 pub mod runtime;
 pub mod wide;
 

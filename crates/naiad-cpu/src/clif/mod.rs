@@ -37,7 +37,7 @@ pub(crate) mod tests;
 mod wide;
 mod writer;
 
-use crate::expand::expand;
+use crate::native::expand;
 use crate::wide::Level;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;

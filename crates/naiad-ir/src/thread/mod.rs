@@ -30,6 +30,8 @@
 //! target lacks, and the common core never depends on them.
 
 mod build;
+mod convert;
+mod expand;
 pub mod fragments;
 mod infer;
 mod ops;
@@ -38,11 +40,12 @@ mod types;
 mod verify;
 
 pub use build::{Branch, Builder, Expand, ForLoop};
+pub use expand::{IsNative, expand};
 pub use ops::{
     Capability, Lanes, MmaKind, NativeFn, Permutation, ShuffleMode, Site, ThreadOp, VoteMode,
 };
 pub use runtime::RuntimeFn;
-pub use types::{ThreadElem, ThreadType, Vector};
+pub use types::{MAX_LANES, ThreadElem, ThreadType, Vector};
 
 use crate::function::Function;
 use crate::op::Dialect;

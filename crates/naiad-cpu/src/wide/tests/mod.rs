@@ -12,7 +12,7 @@ mod random;
 use super::Level;
 use crate::clif::tests::{Random, execute, runtime, same, table};
 use crate::clif::write_with;
-use crate::expand::expand;
+use crate::native::expand;
 use naiad_interp::thread::{Outcome, run};
 use naiad_ir::thread::{Builder, ForLoop, Lanes, Thread, ThreadElem, ThreadOp, ThreadType, Vector};
 use naiad_ir::tile::MemHints;

@@ -1,56 +1,56 @@
-//! Elementary functions as operations that the machine has.
+//! Ops that a machine lacks, as ops that it has.
 //!
-//! A function of the scalar table that no machine has an instruction for is replaced by what its row
-//! says it is made of, so that compiled code computes the bits that the executors do. Everything
-//! behind this pass meets only functions that [`is_native`].
+//! A function of the scalar table that a target has no instruction for is replaced by what its row
+//! says it is made of, and a conversion by the steps of [`super::convert`], so that compiled code
+//! computes the bits that the executors do. Which ops a target has is its own table: behind this
+//! pass its writer meets no others.
 
-use naiad_ir::op::OpInfo;
-use naiad_ir::scalar::{BinaryFn, TernaryFn, UnaryFn};
-use naiad_ir::thread::{Builder, Expand, Thread, ThreadElem, ThreadOp, Vector};
-use naiad_ir::{Block, Function, Inst, Scalar, Value};
+use super::convert;
+use super::{Builder, Expand, Thread, ThreadElem, ThreadOp, Vector};
+use crate::entities::{Block, Inst, Value};
+use crate::function::Function;
+use crate::op::OpInfo;
+use crate::types::Scalar;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// The function with native rows only; itself if there are no others.
-pub fn expand(func: &Function<Thread>) -> Cow<'_, Function<Thread>> {
+/// Whether a target has the op, which stands in the function or may be put there. It is asked of
+/// functions of numbers and of conversions only.
+pub type IsNative<'a> = &'a dyn Fn(&Function<Thread>, &ThreadOp) -> bool;
+
+/// The function with native ops only; itself if there are no others.
+pub fn expand<'f>(func: &'f Function<Thread>, is_native: IsNative) -> Cow<'f, Function<Thread>> {
     let mut native = true;
-    func.walk(&mut |inst| native &= is_native(func, func.op(inst)));
+    func.walk(&mut |inst| native &= stays(func, func.op(inst), is_native));
     if native {
         return Cow::Borrowed(func);
     }
     let mut builder = Builder::at_end(func.clone());
     let staging = builder.func.new_block();
-    let mut pass = Pass { builder, staging, replaced: FxHashMap::default() };
+    let mut pass = Pass { builder, is_native, staging, replaced: FxHashMap::default() };
     pass.block(func.entry());
     Cow::Owned(pass.builder.func)
 }
 
-/// Whether the op may stand in a function that is written: all but elementary functions of floats.
-pub fn is_native(func: &Function<Thread>, op: &ThreadOp) -> bool {
-    let is_int =
-        |v: Value| func.ty(v).vector().and_then(|v| v.elem.scalar()).is_some_and(Scalar::is_int);
+fn stays(func: &Function<Thread>, op: &ThreadOp, is_native: IsNative) -> bool {
     match op {
-        ThreadOp::Unary { f, x } => {
-            use UnaryFn::{Abs, Ceil, Floor, Neg, Rint, Sqrt, SqrtRn, Trunc};
-            matches!(f, Neg | Abs | Floor | Ceil | Trunc | Rint | Sqrt | SqrtRn) || is_int(*x)
-        }
-        ThreadOp::Binary { f, a, .. } => {
-            use BinaryFn::{Add, Div, Mul, Sub};
-            matches!(f, Add | Sub | Mul | Div) || is_int(*a)
-        }
-        ThreadOp::Ternary { f, a, .. } => matches!(f, TernaryFn::Fma) || is_int(*a),
+        ThreadOp::Unary { .. }
+        | ThreadOp::Binary { .. }
+        | ThreadOp::Ternary { .. }
+        | ThreadOp::Cast { .. } => is_native(func, op),
         _ => true,
     }
 }
 
-struct Pass {
+struct Pass<'n> {
     builder: Builder,
+    is_native: IsNative<'n>,
     /// The block that expansions are made in before they are linked where they belong.
     staging: Block,
     replaced: FxHashMap<Value, Value>,
 }
 
-impl Pass {
+impl Pass<'_> {
     fn block(&mut self, block: Block) {
         let old = self.builder.func.insts(block).to_vec();
         let mut new = Vec::with_capacity(old.len());
@@ -84,11 +84,14 @@ impl Pass {
     fn inst(&mut self, inst: Inst) -> Option<Value> {
         let func = &self.builder.func;
         let op = func.op(inst).clone();
-        if is_native(func, &op) {
+        if stays(func, &op, self.is_native) {
             return None;
         }
         let Vector { elem, lanes } = func.ty(func.results(inst)[0]).vector()?;
         self.builder.loc = func.loc(inst);
+        if let ThreadOp::Cast { src, to, rounding } = op {
+            return convert::cast(&mut self.builder, self.is_native, src, to, rounding);
+        }
         if elem == ThreadElem::Scalar(Scalar::F64) {
             made_of(&mut Expand::<64> { builder: &mut self.builder, lanes }, &op)
         } else {

@@ -1,0 +1,177 @@
+//! Atomic accesses.
+//!
+//! | | instruction |
+//! |---|---|
+//! | xchg, and, or, xor, integer add, min and max, add of fp16, fp32, fp64 | `atom` |
+//! | the same of which nothing needs the old value, relaxed or releasing | `red` |
+//! | add of bf16 | `atom` from sm_90 on, before that a loop |
+//! | min and max of floats | a loop of `atom.cas` that computes what [`naiad_ir::scalar`] says |
+//! | compare and swap | `atom.cas`, of 16, 32 or 64 bits |
+//! | load, store | `ld.acquire`, `st.release`; what such an access cannot order a fence does |
+
+use crate::emit::{Class, Emit, Operand};
+use crate::memory::{Place, Space, address};
+use naiad_ir::Scalar;
+use naiad_ir::scalar::{BinaryFn, Rounding};
+use naiad_ir::thread::ThreadElem;
+use naiad_ir::tile::{AtomicOp, Scope, Sem};
+
+/// Which accesses an atomic one is ordered with, and for whom.
+#[derive(Copy, Clone)]
+pub struct Order {
+    pub sem: Sem,
+    pub scope: Scope,
+}
+
+impl Order {
+    /// Threads of a block meet at barriers: their atomics on shared memory order nothing.
+    pub const SHARED: Order = Order { sem: Sem::Relaxed, scope: Scope::Cta };
+}
+
+impl Emit {
+    /// The old value; none if nothing needs it.
+    pub fn atomic(
+        &mut self,
+        f: AtomicOp,
+        of: Scalar,
+        place: Place,
+        value: Operand,
+        order: Order,
+        is_used: bool,
+    ) -> Result<Option<Operand>, String> {
+        let place = self.reachable(place);
+        let Some(native) = self.native_atomic(f, of) else {
+            return self.atomic_loop(f, of, place, value, order).map(Some);
+        };
+        let value = self.reg(value);
+        let (address, space) = (address(place), place.space.name());
+        let (sem, scope) = (order.sem.name(), order.scope.name());
+        let silent = !is_used && matches!(order.sem, Sem::Relaxed | Sem::Release);
+        if silent && f != AtomicOp::Xchg {
+            self.line(format_args!("red.{sem}.{scope}.{space}.{native} {address}, {value}"));
+            return Ok(None);
+        }
+        let old = if is_used { Some(self.fresh(Class::of(of.into()))) } else { None };
+        let target = old.map_or("_".to_string(), |old| old.to_string());
+        self.line(format_args!("atom.{sem}.{scope}.{space}.{native} {target}, {address}, {value}"));
+        Ok(old)
+    }
+
+    /// The operation and type of the instruction, if there is one.
+    fn native_atomic(&mut self, f: AtomicOp, of: Scalar) -> Option<String> {
+        let bits = of.bits();
+        let kind = if of.is_signed() { 's' } else { 'u' };
+        match f {
+            AtomicOp::Xchg | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => {
+                Some(if f == AtomicOp::Xchg {
+                    format!("exch.b{bits}")
+                } else {
+                    format!("{}.b{bits}", f.name())
+                })
+            }
+            AtomicOp::Add => match of {
+                Scalar::F32 | Scalar::F64 => Some(format!("add.f{bits}")),
+                Scalar::F16 => Some("add.noftz.f16".to_string()),
+                Scalar::BF16 if self.target.capability >= 90 => {
+                    self.needs(78);
+                    Some("add.noftz.bf16".to_string())
+                }
+                _ if of.is_int() => Some(format!("add.u{bits}")),
+                _ => None,
+            },
+            AtomicOp::Min | AtomicOp::Max if of.is_int() => {
+                Some(format!("{}.{kind}{bits}", f.name()))
+            }
+            AtomicOp::Min | AtomicOp::Max => None,
+        }
+    }
+
+    /// Computes the new value from what was seen last until that is what is replaced.
+    fn atomic_loop(
+        &mut self,
+        f: AtomicOp,
+        of: Scalar,
+        place: Place,
+        value: Operand,
+        order: Order,
+    ) -> Result<Operand, String> {
+        let class = Class::of(of.into());
+        let (ty, space, scope) = (class.ty(), place.space.name(), order.scope.name());
+        let seen = self.load_by(&format!("ld.relaxed.{scope}.{space}"), of.into(), place);
+        let again = self.new_label("loop");
+        self.place(again);
+        let new = self.updated(f, of, seen, value)?;
+        let old = self.swap(of, place, seen, new, order);
+        let differs = self.setp(&format!("setp.ne.{ty}"), old, seen);
+        self.mov(seen, old);
+        self.branch(differs, true, again);
+        Ok(seen)
+    }
+
+    fn updated(
+        &mut self,
+        f: AtomicOp,
+        of: Scalar,
+        old: Operand,
+        value: Operand,
+    ) -> Result<Operand, String> {
+        let function = match f {
+            AtomicOp::Add => BinaryFn::Add,
+            AtomicOp::Min => BinaryFn::Min,
+            AtomicOp::Max => BinaryFn::Max,
+            _ => return Err(format!("there is no atomic `{}` of {of}", f.name())),
+        };
+        let wide = of.compute_type();
+        let [old, value] = [old, value].map(|x| self.cast(of, wide, Rounding::Nearest, &[x])[0]);
+        let new = self.binary(function, wide, old, value)?;
+        Ok(self.cast(wide, of, Rounding::Nearest, &[new])[0])
+    }
+
+    /// Stores `new` where memory has the bits of `old`; gives what it had.
+    pub fn swap(
+        &mut self,
+        of: Scalar,
+        place: Place,
+        old: Operand,
+        new: Operand,
+        order: Order,
+    ) -> Operand {
+        let place = self.reachable(place);
+        let class = Class::of(of.into());
+        let (old, new, seen) = (self.reg(old), self.reg(new), self.fresh(class));
+        let (sem, scope, space) = (order.sem.name(), order.scope.name(), place.space.name());
+        let (ty, address) = (class.ty(), address(place));
+        self.line(format_args!(
+            "atom.{sem}.{scope}.{space}.cas.{ty} {seen}, {address}, {old}, {new}"
+        ));
+        seen
+    }
+
+    /// A load acquires. To release, what stands before it is fenced off.
+    pub fn atomic_load(&mut self, elem: ThreadElem, base: Operand, order: Order) -> Operand {
+        if matches!(order.sem, Sem::AcqRel | Sem::Release) {
+            self.fence(order.scope);
+        }
+        let acquires = matches!(order.sem, Sem::AcqRel | Sem::Acquire);
+        let sem = if acquires { Sem::Acquire } else { Sem::Relaxed };
+        let opcode = format!("ld.{}.{}.global", sem.name(), order.scope.name());
+        let place = Place { space: Space::Global, base: self.reg(base), disp: 0 };
+        self.load_by(&opcode, elem, place)
+    }
+
+    /// A store releases. To acquire, what stands behind it is fenced off.
+    pub fn atomic_store(&mut self, elem: ThreadElem, base: Operand, value: Operand, order: Order) {
+        let releases = matches!(order.sem, Sem::AcqRel | Sem::Release);
+        let sem = if releases { Sem::Release } else { Sem::Relaxed };
+        let opcode = format!("st.{}.{}.global", sem.name(), order.scope.name());
+        let place = Place { space: Space::Global, base: self.reg(base), disp: 0 };
+        self.store_by(&opcode, elem, place, value);
+        if matches!(order.sem, Sem::AcqRel | Sem::Acquire) {
+            self.fence(order.scope);
+        }
+    }
+
+    fn fence(&mut self, scope: Scope) {
+        self.line(format_args!("fence.acq_rel.{}", scope.name()));
+    }
+}
