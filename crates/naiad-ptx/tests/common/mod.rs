@@ -1,0 +1,69 @@
+//! The assembler that texts are tried with.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A `ptxas`. It needs no GPU.
+pub struct Assembler {
+    path: PathBuf,
+}
+
+impl Assembler {
+    /// The one that `NAIAD_PTXAS` names, or that `make ptxas` installed. Where there is none, says so.
+    pub fn find() -> Option<Assembler> {
+        if let Some(path) = std::env::var_os("NAIAD_PTXAS") {
+            return Some(Assembler { path: path.into() });
+        }
+        let libraries = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/lib");
+        let mut folders: Vec<PathBuf> = inside(&libraries)
+            .iter()
+            .flat_map(|python| inside(&python.join("site-packages/nvidia")))
+            .collect();
+        folders.sort();
+        let found = folders.into_iter().map(|f| f.join("bin/ptxas")).find(|p| p.exists());
+        if found.is_none() {
+            eprintln!("skipped: there is no ptxas; `make ptxas` installs it");
+        }
+        found.map(|path| Assembler { path })
+    }
+
+    /// What the text's kernel uses on this target, or what is wrong with the text.
+    pub fn run(&self, ptx: &str, capability: u32) -> Result<String, String> {
+        let folder = std::env::temp_dir();
+        let id = std::thread::current().id();
+        let path = folder.join(format!("naiad-{}-{id:?}.ptx", std::process::id()));
+        std::fs::write(&path, ptx).map_err(|e| e.to_string())?;
+        let output = Command::new(&self.path)
+            .arg(format!("-arch=sm_{capability}"))
+            .args(["-v", "-o", "/dev/null"])
+            .arg(&path)
+            .output();
+        let _ = std::fs::remove_file(&path);
+        let output = output.map_err(|e| format!("{}: {e}", self.path.display()))?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned()
+            + &String::from_utf8_lossy(&output.stdout);
+        if output.status.success() && !said.contains("warning") {
+            Ok(usage(&said))
+        } else {
+            Err(said)
+        }
+    }
+}
+
+fn inside(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|e| e.path()).collect()
+}
+
+/// `24 registers`, and what there should be none of: stack and spills.
+fn usage(said: &str) -> String {
+    let mut parts = Vec::new();
+    for word in ["registers", "barriers", "bytes smem", "bytes stack frame", "bytes spill stores"] {
+        let before = said.split(word).next().filter(|b| b.len() < said.len());
+        let number = before.and_then(|b| b.split_whitespace().next_back()).unwrap_or("0");
+        if word == "registers" || number != "0" {
+            parts.push(format!("{number} {word}"));
+        }
+    }
+    parts.join(", ")
+}
