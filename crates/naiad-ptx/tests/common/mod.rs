@@ -1,4 +1,7 @@
-//! The assembler that texts are tried with.
+//! The assembler that texts are tried with, and functions to try.
+#![allow(dead_code, reason = "each test uses a part")]
+
+pub mod scalars;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +25,8 @@ impl Assembler {
         folders.sort();
         let found = folders.into_iter().map(|f| f.join("bin/ptxas")).find(|p| p.exists());
         if found.is_none() {
-            eprintln!("skipped: there is no ptxas; `make ptxas` installs it");
+            let note = "skipped: there is no ptxas; `make ptxas` installs it\n";
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), note.as_bytes());
         }
         found.map(|path| Assembler { path })
     }
