@@ -34,7 +34,7 @@ impl Driver {
                     let library: &'static Library = Box::leak(Box::new(library));
                     return Driver::start(Api::load(library)?);
                 }
-                Err(e) if why.is_empty() => why = e.to_string(),
+                Err(e) if why.is_empty() => why = chain(&e),
                 Err(_) => {}
             }
         }
@@ -114,4 +114,10 @@ impl Driver {
         }
         Error::Call { code, doing, text }
     }
+}
+
+/// An error with its causes, as one sentence.
+fn chain(e: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(e), |e| e.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
