@@ -101,6 +101,12 @@ ids! {
     OutOfMemory = "out-of-memory", Error;
     /// No machine code can be made of the kernel: the reference executor runs it, which is slower.
     NoMachineCode = "no-machine-code", Warning;
+    /// No code for a GPU can be made of the kernel.
+    NoGpuCode = "no-gpu-code", Error;
+    /// The kernel needs more of something than a GPU has: registers, shared memory, threads of a block.
+    OutOfResources = "out-of-resources", Error;
+    /// A GPU cannot be used, or a launch on it went wrong.
+    Gpu = "gpu", Error;
 
     // Checked execution. Where two severities are possible, what a finding's run shows decides.
     /// Padding lanes reach a reduction, a product or another place where lanes meet, and change what the

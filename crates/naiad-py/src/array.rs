@@ -2,7 +2,7 @@
 
 use crate::convert::is_a;
 use crate::tensor::{Trouble, beyond, elem_of, extent, no_such_dtype, tensor, unfit};
-use naiad::{Scalar, Tensor, View};
+use naiad::{Location, Scalar, Tensor, View};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -43,7 +43,7 @@ pub fn array_like(obj: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
     let storage = storage_of(obj, &array)?;
     let strides = array.byte_strides.into_iter().map(|s| s / size).collect();
     let view = View { elem, shape: array.shape, strides };
-    Ok(Tensor { elem, address, storage, view: Some(view), writable })
+    Ok(Tensor { elem, address, storage, view: Some(view), writable, location: Location::Host })
 }
 
 /// What an array says of itself.
@@ -85,12 +85,7 @@ impl Array {
                 .ok_or_else(|| PyKeyError::new_err(format!("__array_interface__ has no {key}")))
         };
         let typestr = item(intern!(py, "typestr"))?.extract::<String>()?;
-        let mut chars = typestr.chars();
-        let order = chars.next().unwrap_or('|');
-        let native = if cfg!(target_endian = "little") { '<' } else { '>' };
-        let kind = chars.next().unwrap_or('V');
-        let size = chars.as_str().parse().unwrap_or(0);
-        let elem = elem_of_kind(obj, kind, size, matches!(order, '|') || order == native)?;
+        let elem = elem_of_typestr(obj, &typestr)?;
         let (address, read_only): (usize, bool) = item(intern!(py, "data"))?.extract()?;
         let shape: Vec<usize> = item(intern!(py, "shape"))?.extract()?;
         let strides = interface.get_item(intern!(py, "strides"))?.filter(|s| !s.is_none());
@@ -212,6 +207,16 @@ fn row_major(shape: &[usize], size: usize) -> Vec<isize> {
         stride = stride.saturating_mul(extent);
     }
     strides
+}
+
+/// The scalar of a type as NumPy writes it: `<f4`.
+pub fn elem_of_typestr(obj: &Bound<'_, PyAny>, typestr: &str) -> Result<Scalar, Trouble> {
+    let mut chars = typestr.chars();
+    let order = chars.next().unwrap_or('|');
+    let native = if cfg!(target_endian = "little") { '<' } else { '>' };
+    let kind = chars.next().unwrap_or('V');
+    let size = chars.as_str().parse().unwrap_or(0);
+    elem_of_kind(obj, kind, size, matches!(order, '|') || order == native)
 }
 
 /// The scalar of NumPy's kind of number and its size.

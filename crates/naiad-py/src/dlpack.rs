@@ -5,17 +5,19 @@
 //! are asked the long way, and so is whatever the table has no answer for, since then the long way has
 //! the better message.
 
-use naiad::Scalar;
+use naiad::{Location, Scalar};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyType};
 use pyo3::{ffi, intern};
 use std::ffi::{c_int, c_void};
 
-/// A tensor on the CPU, as the table shows it.
+/// A tensor as the table shows it. Of one on a GPU no kernel learns more than its address, so neither
+/// shape nor strides are taken from it.
 pub struct Shown {
     pub elem: Scalar,
     pub address: usize,
+    pub location: Location,
     pub shape: Vec<usize>,
     pub strides: Vec<isize>,
 }
@@ -33,7 +35,13 @@ pub fn show(obj: &Bound<'_, PyAny>) -> Option<Shown> {
     }
     let elem = elem(&out)?;
     let rank = usize::try_from(out.ndim).ok()?;
-    if out.device_type != CPU || (rank > 0 && (out.shape.is_null() || out.strides.is_null())) {
+    let location = match out.device_type {
+        CPU => Location::Host,
+        CUDA => Location::Cuda(u32::try_from(out.device_id).ok()?),
+        _ => return None,
+    };
+    let rank = if location == Location::Host { rank } else { 0 };
+    if rank > 0 && (out.shape.is_null() || out.strides.is_null()) {
         return None;
     }
     let list = |start: *const i64| match rank {
@@ -44,9 +52,26 @@ pub fn show(obj: &Bound<'_, PyAny>) -> Option<Shown> {
     Some(Shown {
         elem,
         address: (out.data as usize).wrapping_add(out.byte_offset as usize),
+        location,
         shape: list(out.shape).iter().map(|&n| n as usize).collect(),
         strides: list(out.strides).iter().map(|&s| s as isize).collect(),
     })
+}
+
+/// The stream on which torch queues work for a GPU just now; none where its classes have no table.
+pub fn current_stream(py: Python<'_>, ordinal: u32) -> Option<usize> {
+    let class = CLASSES.get(py)?.iter().flatten().next()?;
+    let (ask, ordinal) = (class.stream?, i32::try_from(ordinal).ok()?);
+    let mut stream = std::ptr::null_mut();
+    // SAFETY: a function of torch's, called as DLPack says: there is room for an address.
+    match unsafe { ask(CUDA, ordinal, &raw mut stream) } {
+        0 => Some(stream.addr()),
+        _ => {
+            // SAFETY: attached, with the exception that the function raised.
+            unsafe { ffi::PyErr_Clear() };
+            None
+        }
+    }
 }
 
 /// Looks for the tables of torch's classes, once torch is there.
@@ -61,7 +86,7 @@ pub fn learn(py: Python<'_>) -> PyResult<()> {
     let class = |owner: &Bound<'_, PyAny>, name: &str| -> PyResult<Option<Class>> {
         let Some(class) = owner.getattr_opt(name)? else { return Ok(None) };
         let class = class.cast_into::<PyType>()?;
-        Ok(table(&class)?.map(|read| Class { class: class.unbind(), read }))
+        Ok(table(&class)?.map(|(read, stream)| Class { class: class.unbind(), read, stream }))
     };
     let parameter = match torch.getattr_opt(intern!(py, "nn"))? {
         Some(nn) => class(&nn, "Parameter")?,
@@ -76,6 +101,7 @@ pub fn learn(py: Python<'_>) -> PyResult<()> {
 struct Class {
     class: Py<PyType>,
     read: Read,
+    stream: Option<AskStream>,
 }
 
 /// `torch.Tensor` and `torch.nn.Parameter`. Objects of classes derived from them may override anything.
@@ -87,8 +113,8 @@ fn table_of(obj: &Bound<'_, PyAny>) -> Option<Read> {
     classes.find(|c| c.class.bind(py).as_type_ptr() == ty).map(|c| c.read)
 }
 
-/// The function of a class's table, if it has one of a version that is known here.
-fn table(class: &Bound<'_, PyType>) -> PyResult<Option<Read>> {
+/// The functions of a class's table, if it has one of a version that is known here.
+fn table(class: &Bound<'_, PyType>) -> PyResult<Option<(Read, Option<AskStream>)>> {
     let Some(capsule) = class.getattr_opt("__dlpack_c_exchange_api__")? else { return Ok(None) };
     let Ok(pointer) = capsule.cast::<PyCapsule>()?.pointer_checked(Some(c"dlpack_exchange_api"))
     else {
@@ -98,14 +124,16 @@ fn table(class: &Bound<'_, PyType>) -> PyResult<Option<Read>> {
     // which is never freed.
     unsafe {
         let table = pointer.cast::<Table>();
-        match (*table.as_ptr()).major {
-            1 => Ok((*table.as_ptr()).dltensor_from_py_object_no_sync),
+        let table = &*table.as_ptr();
+        match table.major {
+            1 => Ok(table.dltensor_from_py_object_no_sync.map(|f| (f, table.current_work_stream))),
             _ => Ok(None),
         }
     }
 }
 
 type Read = unsafe extern "C" fn(*mut ffi::PyObject, *mut DlTensor) -> c_int;
+type AskStream = unsafe extern "C" fn(i32, i32, *mut *mut c_void) -> c_int;
 
 /// DLPack's `DLPackExchangeAPI` of version 1; of what is not used here only the size counts.
 #[repr(C)]
@@ -117,7 +145,7 @@ struct Table {
     managed_tensor_from_py_object_no_sync: *const c_void,
     managed_tensor_to_py_object_no_sync: *const c_void,
     dltensor_from_py_object_no_sync: Option<Read>,
-    current_work_stream: *const c_void,
+    current_work_stream: Option<AskStream>,
 }
 
 /// DLPack's `DLTensor`.
@@ -153,6 +181,7 @@ impl Default for DlTensor {
 }
 
 const CPU: i32 = 1;
+const CUDA: i32 = 2;
 
 /// The commonest dtypes: DLPack has codes for more.
 fn elem(t: &DlTensor) -> Option<Scalar> {

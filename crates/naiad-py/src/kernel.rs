@@ -1,18 +1,20 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
 use crate::check;
+use crate::compiled::PyCompiled;
 use crate::convert::{
     Hold, Nesting, field_names, int, is_a, numpy_scalar, opaque, plain, to_host, to_python,
 };
 use crate::describe::{describe, hex, options};
 use crate::errors::{exception, human, refused};
+use crate::gpu;
 use crate::host::{PyHost, default_object};
 use crate::interrupt::{Listening, flag, raised};
 use crate::screen::Screen;
 use crate::tensor::{Trouble, plain_tensor, tensor};
 use naiad::{
     Descriptor, Diagnostic, Error, Executor, Grid, Id, Kernel, KernelOptions, LaunchOptions,
-    ParamSelector, ParamSpec, PolicyKind, Slot, Value,
+    Location, ParamSelector, ParamSpec, PolicyKind, Slot, Value,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -37,28 +39,11 @@ pub fn configure(checked: bool, threads: usize) {
 /// One kernel with its compiled variants.
 #[pyclass(name = "Kernel", module = "naiad._naiad", frozen)]
 pub struct PyKernel {
-    core: Kernel<PyHost>,
+    pub core: Kernel<PyHost>,
     /// What the parameters are called.
     names: Vec<Py<PyString>>,
     /// Their defaults, as they were when the kernel was first used.
     defaults: Vec<Option<Py<PyAny>>>,
-}
-
-/// A compiled variant, as a launch returns it.
-#[pyclass(name = "CompiledKernel", module = "naiad._naiad", frozen)]
-pub struct PyCompiled {
-    kernel: Py<PyKernel>,
-    compiled: Arc<naiad::Compiled>,
-    config: naiad::LaunchConfig,
-    specs: Vec<ParamSpec>,
-}
-
-/// A compiled variant with a grid, to be given arguments.
-#[pyclass(module = "naiad._naiad", frozen)]
-struct Relaunch {
-    kernel: Py<PyKernel>,
-    grid: Py<PyAny>,
-    options: Py<PyDict>,
 }
 
 type Object<'py> = Bound<'py, PyAny>;
@@ -113,20 +98,7 @@ impl PyKernel {
         args: &Bound<'_, PyTuple>,
         kwargs: &Bound<'_, PyDict>,
     ) -> PyResult<PyCompiled> {
-        let this = slf.get();
-        let bound = this.bind_arguments(args, kwargs)?;
-        let grid = this.grid(py, grid, &bound)?;
-        let launch = this.prepare(py, bound)?;
-        show_news(py, &launch)?;
-        let (ended, before) = run(py, &launch, grid)?;
-        if check::is_active() {
-            check::launched(py, this.core.name(), &ended, &before)?;
-        }
-        let found = ended.map_err(|e| exception(py, &e))?;
-        if !check::is_active() {
-            report(py, &[], &found.findings)?;
-        }
-        Ok(PyCompiled::of(slf, launch))
+        PyKernel::launch_on(slf, py, grid, args, kwargs, None)
     }
 
     /// Compiles for these arguments. A `silent` compilation leaves what there is to show of it to
@@ -143,7 +115,11 @@ impl PyKernel {
         if !silent {
             show_news(py, &launch)?;
         }
-        Ok(PyCompiled::of(slf, launch))
+        let gpu = match launch.location {
+            Location::Host => None,
+            Location::Cuda(_) => Some(gpu::code(py, &launch)?),
+        };
+        Ok(PyCompiled::of(slf, launch, gpu))
     }
 
     /// The arguments by the names of their parameters, defaults included; then the launch options.
@@ -180,7 +156,7 @@ impl PyKernel {
     fn variants(slf: &Bound<'_, Self>) -> Vec<(String, PyCompiled)> {
         let one = |(key, compiled): (Vec<u8>, Arc<naiad::Compiled>)| {
             let (kernel, config) = (slf.clone().unbind(), naiad::LaunchConfig::default());
-            (hex(&key), PyCompiled { kernel, compiled, config, specs: Vec::new() })
+            (hex(&key), PyCompiled { kernel, compiled, config, specs: Vec::new(), gpu: None })
         };
         slf.get().core.compiled().into_iter().map(one).collect()
     }
@@ -193,7 +169,7 @@ impl PyKernel {
     /// For each parameter: name, the annotation's text or None, whether constexpr, whether 1 may be
     /// folded, whether alignment may be assumed.
     #[getter]
-    fn params(&self) -> Vec<(String, Option<String>, bool, bool, bool)> {
+    pub fn params(&self) -> Vec<(String, Option<String>, bool, bool, bool)> {
         let params = self.core.signature().params.iter();
         let row = |p: &naiad::Param| {
             let (name, text) = (p.info.name.clone(), p.info.annotation.clone());
@@ -238,6 +214,37 @@ fn select(option: &str, listed: &[Object<'_>]) -> PyResult<Vec<ParamSelector>> {
 }
 
 impl PyKernel {
+    /// A launch, on a GPU's current stream unless another is given.
+    pub fn launch_on(
+        slf: &Bound<'_, Self>,
+        py: Python<'_>,
+        grid: &Object<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+        stream: Option<usize>,
+    ) -> PyResult<PyCompiled> {
+        let this = slf.get();
+        let bound = this.bind_arguments(args, kwargs)?;
+        let grid = this.grid(py, grid, &bound)?;
+        let launch = this.prepare(py, bound)?;
+        show_news(py, &launch)?;
+        if let Location::Cuda(ordinal) = launch.location
+            && !check::is_active()
+        {
+            let code = gpu::start(py, &launch, grid, ordinal, stream)?;
+            return Ok(PyCompiled::of(slf, launch, Some(code)));
+        }
+        let (ended, before) = run(py, &launch, grid)?;
+        if check::is_active() {
+            check::launched(py, this.core.name(), &ended, &before)?;
+        }
+        let found = ended.map_err(|e| exception(py, &e))?;
+        if !check::is_active() {
+            report(py, &[], &found.findings)?;
+        }
+        Ok(PyCompiled::of(slf, launch, None))
+    }
+
     fn bind_arguments<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
@@ -256,7 +263,7 @@ impl PyKernel {
         Ok(bound)
     }
 
-    fn describe_params<'py>(
+    pub fn describe_params<'py>(
         &self,
         py: Python<'py>,
         specs: &[ParamSpec],
@@ -551,118 +558,4 @@ fn report(py: Python<'_>, printed: &[String], findings: &[Diagnostic]) -> PyResu
         py.import("naiad.errors")?.getattr("warn")?.call1((finding.id.name(), human(finding)))?;
     }
     Ok(())
-}
-
-#[pymethods]
-impl PyCompiled {
-    /// What the function calls itself for these types, where it has something to say to that.
-    #[getter]
-    fn name<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
-        let kernel = self.kernel.bind(py).get();
-        let function = kernel.core.host().functions.get(py, PyHost::KERNEL.0)?;
-        if function.getattr(intern!(py, "_repr"))?.is_none() {
-            return Ok(PyString::new(py, &self.compiled.func.name).into_any());
-        }
-        let params = kernel.describe_params(py, &self.specs)?;
-        function.call_method1(intern!(py, "_called"), (params,))
-    }
-
-    /// Texts of the stages of compilation, by name: here the Tile IR.
-    #[getter]
-    fn asm<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stages = PyDict::new(py);
-        stages.set_item("tile", self.compiled.func.to_string())?;
-        Ok(stages)
-    }
-
-    /// The launch options that code reads back from a compiled kernel.
-    #[getter]
-    fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        options(py, self.config)
-    }
-
-    /// Options and facts of this variant as a named tuple.
-    #[getter]
-    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
-        let fields = self.options(py)?;
-        fields.set_item("name", self.name(py)?)?;
-        fields.set_item("hash", self.hash(py)?)?;
-        py.import("naiad.compiler")?.call_method("metadata", (), Some(&fields))
-    }
-
-    /// Names the code: equal for equal code.
-    #[getter]
-    fn hash(&self, py: Python<'_>) -> PyResult<String> {
-        let text = self.compiled.func.to_string();
-        let digest = py.import("hashlib")?.call_method1("sha256", (text.as_bytes(),))?;
-        digest.call_method0("hexdigest")?.extract()
-    }
-
-    // A CPU's registers are not shared out among programs. Kernels that size their grid by them
-    // divide by these, so they are not 0.
-    #[classattr]
-    fn n_regs() -> u32 {
-        1
-    }
-
-    #[classattr]
-    fn n_spills() -> u32 {
-        0
-    }
-
-    #[classattr]
-    fn n_max_threads() -> u32 {
-        1024
-    }
-
-    /// Nothing has to be loaded.
-    fn _init_handles(&self) {}
-
-    /// `compiled[grid](*args)` launches this variant's kernel with its options again; all
-    /// parameters are given by position.
-    fn __getitem__(&self, py: Python<'_>, grid: Py<PyAny>) -> PyResult<Relaunch> {
-        let options = self.options(py)?;
-        // A parameter that is called as an option is given with the others.
-        for (name, ..) in self.kernel.get().params() {
-            if options.contains(&name)? {
-                options.del_item(name)?;
-            }
-        }
-        let options = options.unbind();
-        Ok(Relaunch { kernel: self.kernel.clone_ref(py), grid, options })
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.kernel)
-    }
-}
-
-impl PyCompiled {
-    fn of(kernel: &Bound<'_, PyKernel>, launch: naiad::Launch) -> PyCompiled {
-        let compiled = launch.compiled().clone();
-        let (config, specs) = (launch.config, launch.specs);
-        PyCompiled { kernel: kernel.clone().unbind(), compiled, config, specs }
-    }
-}
-
-#[pymethods]
-impl Relaunch {
-    #[pyo3(signature = (*args, stream = None))]
-    fn __call__(
-        &self,
-        py: Python<'_>,
-        args: &Bound<'_, PyTuple>,
-        stream: Option<Py<PyAny>>,
-    ) -> PyResult<PyCompiled> {
-        // There is one queue of work here.
-        drop(stream);
-        let kernel = self.kernel.bind(py);
-        PyKernel::launch(kernel, py, self.grid.bind(py), args, self.options.bind(py))
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.kernel)?;
-        visit.call(&self.grid)?;
-        visit.call(&self.options)
-    }
 }

@@ -6,6 +6,8 @@
 //! array      memory of NumPy's arrays
 //! dlpack     what torch says of its tensors in C
 //! convert    values between Python and the front end
+//! compiled   compiled variants, as launches return them
+//! gpu        launches on GPUs
 //! describe   compiled variants, to be looked at
 //! host       a running Python as the front end's host
 //! interned   objects by number
@@ -21,11 +23,13 @@
 mod array;
 mod check;
 mod cli;
+mod compiled;
 mod convert;
 mod describe;
 mod dlpack;
 mod dtype;
 mod errors;
+mod gpu;
 mod host;
 mod interned;
 mod interrupt;
@@ -46,9 +50,13 @@ mod _naiad {
     #[pymodule_export]
     use crate::cli::cli_main;
     #[pymodule_export]
+    use crate::compiled::PyCompiled;
+    #[pymodule_export]
     use crate::dtype::{DType, PointerType};
     #[pymodule_export]
-    use crate::kernel::{PyCompiled, PyKernel, configure};
+    use crate::gpu::{gpu_count, gpu_facts, gpu_synchronize};
+    #[pymodule_export]
+    use crate::kernel::{PyKernel, configure};
     #[pymodule_export]
     use crate::names::{dtype_names, language_names, public_names};
     use pyo3::prelude::*;

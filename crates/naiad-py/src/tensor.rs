@@ -8,11 +8,11 @@
 //! libraries have. An attribute that an object lacks is dear, as Python makes an exception of it: what
 //! is there is asked for first.
 
-use crate::array::{array_like, is_plain_array};
+use crate::array::{array_like, elem_of_typestr, is_plain_array};
 use crate::convert::is_a;
 use crate::dlpack::{self, Shown};
 use crate::dtype::{DType, scalar_from_library};
-use naiad::{Scalar, Tensor, View};
+use naiad::{Location, Scalar, Tensor, View};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -60,11 +60,8 @@ pub fn tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
     if obj.hasattr(intern!(py, "__array_interface__"))? {
         return array_like(obj).map(Some);
     }
-    if obj.hasattr(intern!(py, "__cuda_array_interface__"))? {
-        return unfit(
-            "lies on a GPU, and this build of Naiad runs on the CPU",
-            "copy it to the CPU first",
-        );
+    if let Some(interface) = obj.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
+        return array_on_gpu(obj, &interface).map(Some);
     }
     Ok(None)
 }
@@ -76,11 +73,37 @@ pub fn plain_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
         return array_like(obj).map(Some);
     }
     let py = obj.py();
-    let Some(Shown { elem, address, shape, strides }) = dlpack::show(obj) else { return Ok(None) };
+    let Some(shown) = dlpack::show(obj) else { return Ok(None) };
+    let Shown { elem, address, location, shape, strides } = shown;
     check_negated(&obj.call_method0(intern!(py, "is_neg"))?)?;
+    if location != Location::Host {
+        return Ok(Some(elsewhere(elem, address, location)));
+    }
     let storage = storage_range(&obj.call_method0(intern!(py, "untyped_storage"))?)?;
     let view = View { elem, shape, strides };
-    Ok(Some(Tensor { elem, address, storage, view: Some(view), writable: true }))
+    Ok(Some(Tensor { elem, address, storage, view: Some(view), writable: true, location }))
+}
+
+/// A tensor of which no more than the address is looked at.
+fn elsewhere(elem: Scalar, address: usize, location: Location) -> Tensor {
+    Tensor { elem, address, storage: address..address, view: None, writable: true, location }
+}
+
+/// What has `__cuda_array_interface__`, as arrays of CuPy and Numba have.
+fn array_on_gpu(obj: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
+    let py = obj.py();
+    let typestr: String = interface.get_item(intern!(py, "typestr"))?.extract()?;
+    let (address, _): (usize, bool) = interface.get_item(intern!(py, "data"))?.extract()?;
+    let elem = elem_of_typestr(obj, &typestr)?;
+    match naiad::cuda::Driver::get().ok().and_then(|driver| driver.device_of(address)) {
+        Some(ordinal) => Ok(elsewhere(elem, address, Location::Cuda(ordinal))),
+        // Nothing is read or written through an address that is null.
+        None if address == 0 => Ok(elsewhere(elem, address, Location::Cuda(0))),
+        None => unfit(
+            "has `__cuda_array_interface__`, and its address is on no GPU that the driver knows",
+            "pass an array that exists, on this machine's GPU or on its CPU",
+        ),
+    }
 }
 
 fn wrapper_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
@@ -136,7 +159,16 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
         && let Some(device) = obj.getattr_opt(intern!(py, "device"))?
         && !is_cpu(&device)?
     {
-        let why = format!("lies on the device '{device}', and this build of Naiad runs on the CPU");
+        if device.getattr(intern!(py, "type"))?.eq(intern!(py, "cuda"))? {
+            if let Some(is_neg) = obj.getattr_opt(intern!(py, "is_neg"))? {
+                check_negated(&is_neg.call0()?)?;
+            }
+            let elem = elem_of(&obj.getattr(intern!(py, "dtype"))?)?;
+            let address: usize = part(&data_ptr.call0()?, "`data_ptr()` that gives")?;
+            let index: Option<u32> = device.getattr(intern!(py, "index"))?.extract()?;
+            return Ok(elsewhere(elem, address, Location::Cuda(index.unwrap_or(0))));
+        }
+        let why = format!("lies on the device '{device}': kernels run on CPUs and NVIDIA's GPUs");
         return unfit(why, "move it: `x.cpu()`");
     }
     if let Some(is_neg) = obj.getattr_opt(intern!(py, "is_neg"))? {
@@ -159,7 +191,8 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
         }
     };
     let view = View { elem, shape, strides };
-    Ok(Tensor { elem, address, storage, view: Some(view), writable: true })
+    let location = Location::Host;
+    Ok(Tensor { elem, address, storage, view: Some(view), writable: true, location })
 }
 
 /// Whether the tensor says that it is kept in another way than with strides.

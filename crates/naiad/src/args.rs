@@ -1,6 +1,6 @@
 //! Arguments of a launch from Rust, typed by what they borrow.
 
-use crate::value::{Tensor, Value};
+use crate::value::{Location, Tensor, Value};
 use crate::{Error, HostValue, Result};
 use half::{bf16, f16};
 use naiad_diag::{Diagnostic, Id};
@@ -130,12 +130,21 @@ impl<'a> SliceView<'a> {
             storage: address..address + len * size,
             view: Some(view),
             writable,
+            location: Location::Host,
         })
     }
 }
 
 /// One argument: a number, a slice, a [`SliceView`], a constexpr.
 pub struct Argument<'a>(Result<Value>, PhantomData<&'a mut ()>);
+
+#[cfg(feature = "cuda")]
+impl Argument<'_> {
+    /// Memory that whoever calls this has borrowed.
+    pub(crate) fn of(tensor: Tensor) -> Self {
+        Argument(Ok(Value::Tensor(tensor)), PhantomData)
+    }
+}
 
 impl<'a> From<SliceView<'a>> for Argument<'a> {
     fn from(view: SliceView<'a>) -> Argument<'a> {

@@ -1,6 +1,6 @@
 //! Where kernels run.
 
-use crate::{Executor, PrintOptions, Printer, nanoseconds};
+use crate::{Executor, Location, PrintOptions, Printer, nanoseconds};
 use naiad_interp::{LaunchOptions, PolicyKind};
 
 /// A device with how it is to be used.
@@ -10,13 +10,58 @@ pub struct Device {
     checked: bool,
     executor: Executor,
     printer: Printer,
+    #[cfg(feature = "cuda")]
+    gpu: Option<&'static crate::Gpu>,
 }
 
 impl Device {
     /// The CPU, all cores; kernels print to the standard output.
     pub fn cpu() -> Device {
         let printer = Printer::stdout(PrintOptions::default());
-        Device { threads: 0, checked: false, executor: Executor::from_env(), printer }
+        Device {
+            threads: 0,
+            checked: false,
+            executor: Executor::from_env(),
+            printer,
+            #[cfg(feature = "cuda")]
+            gpu: None,
+        }
+    }
+
+    /// The NVIDIA GPU of this number, for kernels whose memory is [`CudaBuffer`](crate::CudaBuffer)s.
+    /// Launches are queued, and done when a buffer is read or [`Device::synchronize`] returns.
+    ///
+    /// # Safety
+    ///
+    /// Code on a GPU is not guarded. Every kernel that is launched on the device touches nothing but the
+    /// memory of its arguments.
+    #[cfg(feature = "cuda")]
+    pub unsafe fn cuda(ordinal: u32) -> crate::Result<Device> {
+        Ok(Device { gpu: Some(crate::Gpu::get(ordinal)?), ..Device::cpu() })
+    }
+
+    /// Where memory must be for launches on it.
+    pub(crate) fn location(&self) -> Location {
+        #[cfg(feature = "cuda")]
+        if let Some(gpu) = self.gpu {
+            return Location::Cuda(gpu.context().ordinal());
+        }
+        Location::Host
+    }
+
+    /// The GPU, if it is one.
+    #[cfg(feature = "cuda")]
+    pub fn gpu(&self) -> Option<&'static crate::Gpu> {
+        self.gpu
+    }
+
+    /// Waits for all launches. On a CPU they were over when they returned.
+    pub fn synchronize(&self) -> crate::Result<()> {
+        #[cfg(feature = "cuda")]
+        if let Some(gpu) = self.gpu {
+            return gpu.synchronize();
+        }
+        Ok(())
     }
 
     /// Spreads programs over `threads` threads; 0 means as many as there are cores.

@@ -3,7 +3,8 @@
 use crate::executor::{self, Executor};
 use crate::recorder::{LiveHost, Recorder};
 use crate::signature::{Signature, Slot};
-use crate::specialize::{Specialization, encode_spec};
+use crate::specialize::{Located, Specialization, encode_spec};
+use crate::value::Location;
 use crate::variants::{Made, Variants};
 use crate::{
     Args, CompileOptions, Compiled, Device, Error, FnRef, Grid, HostValue, IntoGrid, LaunchConfig,
@@ -12,6 +13,12 @@ use crate::{
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, LaunchOptions, Report};
 use std::sync::Arc;
+#[cfg(feature = "cuda")]
+use {
+    crate::{Gpu, GpuCode},
+    naiad_cuda::RawStream,
+    naiad_interp::PolicyKind,
+};
 
 /// What `@triton.jit(...)` says beside the function.
 #[derive(Clone, Default, Debug)]
@@ -52,6 +59,7 @@ pub struct Request {
     key: Vec<u8>,
     args: Vec<Arg>,
     config: LaunchConfig,
+    location: Location,
 }
 
 /// A launch that is ready to run: arguments judged, code compiled.
@@ -61,6 +69,8 @@ pub struct Launch {
     /// What each parameter became.
     pub specs: Vec<ParamSpec>,
     pub config: LaunchConfig,
+    /// Where its memory is, and where it runs.
+    pub location: Location,
 }
 
 impl<H: LiveHost> Kernel<H> {
@@ -133,9 +143,45 @@ impl<H: LiveHost> Kernel<H> {
             };
             special.push(&self.signature, value)?;
         }
-        let Specialization { specs, args } = special;
+        let Specialization { specs, args, memory } = special;
+        let location = self.locate(&memory)?;
+        if let Location::Cuda(ordinal) = location {
+            config.cuda_capability = Some(capability(ordinal)?);
+        }
         let key = encode_specs(&specs, &config.compile_options());
-        Ok(Request { key, specs, args, config })
+        Ok(Request { key, specs, args, config, location })
+    }
+
+    /// Where a launch runs: where all of its memory is.
+    fn locate(&self, memory: &[Located]) -> Result<Location> {
+        let Some((first, rest)) = memory.split_first() else { return Ok(Location::Host) };
+        if rest.iter().all(|m| m.location == first.location) {
+            return Ok(first.location);
+        }
+        let away = memory.iter().find(|m| m.location != Location::Host).unwrap_or(first);
+        // Memory of the host that was made to be shared with GPUs counts as theirs.
+        let foreign = |m: &&Located| match m.location {
+            Location::Host => !shares(m.address),
+            there => there != away.location,
+        };
+        let Some(other) = memory.iter().find(foreign) else { return Ok(away.location) };
+        let params = &self.signature.params;
+        let (here, there) = (&params[other.param as usize].info, &params[away.param as usize].info);
+        let message = format!(
+            "the arguments of `{}` are on different devices: `{}` is {}, and `{}` is {}",
+            self.name(),
+            there.name,
+            away.location,
+            here.name,
+            other.location
+        );
+        let report = Diagnostic::new(Id::BadLaunch, message);
+        let report = self.signature.at(other.param as usize, report, "this parameter");
+        let to = match away.location {
+            Location::Host => String::new(),
+            Location::Cuda(n) => format!(": `x.to(\"cuda:{n}\")` in torch"),
+        };
+        Err(report.help(format!("move one to where the other is{to}")).into())
     }
 
     /// The value that a parameter has when nothing is given for it.
@@ -164,7 +210,8 @@ impl<H: LiveHost> Kernel<H> {
             let recorder = Recorder::new(&*self.host, latest.as_ref().map(|made| &made.answers));
             let made = guard(format_args!("compiling `{}`", self.name()), || {
                 let compiled = naiad_front::compile(&recorder, self.function, specs, options)?;
-                Ok(Made::new(compiled, recorder.into_answers(), num_warps))
+                let answers = recorder.into_answers();
+                Ok(Made::new(compiled, specs, &self.signature, answers, num_warps))
             })?;
             return Ok(self.variants.add(&*self.host, key.to_vec(), made));
         }
@@ -216,6 +263,17 @@ impl<H: LiveHost> Kernel<H> {
             }
         });
         let launch = self.prepare(bound.slots, options.collect::<Result<Vec<_>>>()?)?;
+        let has_memory = launch.args.iter().any(|a| matches!(a, Arg::Tensor(_)));
+        if has_memory && launch.location != device.location() {
+            let message = format!(
+                "the arguments of `{}` are {}, and the launch is to run {}",
+                self.name(),
+                launch.location,
+                device.location()
+            );
+            let help = "launch with slices on `Device::cpu()`, and with buffers of a GPU on `Device::cuda`";
+            return Err(Diagnostic::new(Id::BadLaunch, message).help(help).into());
+        }
         // SAFETY: `Args` borrows the memory of every tensor in it until here, and mutably where
         // the kernel may write.
         device.run(|executor, options| unsafe { launch.run(grid, executor, options) })
@@ -241,9 +299,7 @@ impl Request {
     /// The launch, where the code for it is at hand; the request itself otherwise.
     pub fn find<H: LiveHost>(self, kernel: &Kernel<H>) -> std::result::Result<Launch, Request> {
         match kernel.variants.find(&*kernel.host, &self.key, self.config.num_warps) {
-            Some(made) => {
-                Ok(Launch { made, args: self.args, specs: self.specs, config: self.config })
-            }
+            Some(made) => Ok(self.launch(made)),
             None => Err(self),
         }
     }
@@ -252,7 +308,12 @@ impl Request {
     /// so nothing may be held here that the host needs for its answers.
     pub fn compile<H: LiveHost>(self, kernel: &Kernel<H>) -> Result<Launch> {
         let made = kernel.make(&self.key, &self.specs, &self.config.compile_options())?;
-        Ok(Launch { made, args: self.args, specs: self.specs, config: self.config })
+        Ok(self.launch(made))
+    }
+
+    fn launch(self, made: Arc<Made>) -> Launch {
+        let Request { args, specs, config, location, .. } = self;
+        Launch { made, args, specs, config, location }
     }
 }
 
@@ -282,6 +343,16 @@ impl Launch {
         if grid.is_empty() {
             return Ok(Report::default());
         }
+        #[cfg(feature = "cuda")]
+        if let Location::Cuda(_) = self.location {
+            if options.policy == PolicyKind::Checked {
+                return Err(no_checks_there(&self.made.compiled.func.name));
+            }
+            let code = self.gpu_code()?;
+            // SAFETY: as promised to this function; the default stream waits for all others.
+            return unsafe { self.start(&code, grid, RawStream::DEFAULT) }
+                .map(|()| Report::default());
+        }
         let Made { compiled, code, machine, .. } = &*self.made;
         guard(format_args!("running `{}`", compiled.func.name), || {
             // SAFETY: as promised to this function.
@@ -290,11 +361,84 @@ impl Launch {
     }
 }
 
+#[cfg(feature = "cuda")]
+impl Launch {
+    /// The code for the GPU that the launch is to run on, if it is at hand.
+    pub fn find_gpu_code(&self) -> Option<Result<Arc<GpuCode>>> {
+        let Location::Cuda(ordinal) = self.location else { return None };
+        let gpu = Gpu::get(ordinal).ok()?;
+        self.made.gpu.find(&self.made.gpu.key(gpu, &self.config, &self.args))
+    }
+
+    /// The code for the GPU that the launch is to run on; compiles it where needed.
+    pub fn gpu_code(&self) -> Result<Arc<GpuCode>> {
+        let Location::Cuda(ordinal) = self.location else {
+            let message = "code for a GPU was asked of a launch on the CPU";
+            return Err(Diagnostic::new(Id::Internal, message).into());
+        };
+        let gpu = Gpu::get(ordinal)?;
+        let key = self.made.gpu.key(gpu, &self.config, &self.args);
+        self.made.gpu.make(key, gpu, &self.made.compiled.func)
+    }
+
+    /// Queues the programs of the grid on a stream, and waits for nothing; an empty grid runs nothing.
+    ///
+    /// # Safety
+    ///
+    /// `code` is this launch's. The memory of each argument is the GPU's, and there until the launch is
+    /// done; the kernel touches no other. The stream is one of the GPU's.
+    pub unsafe fn start(&self, code: &GpuCode, grid: Grid, stream: RawStream) -> Result<()> {
+        if grid.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: as promised to this function.
+        unsafe { code.launch(grid.counts(), &self.args, stream) }
+    }
+}
+
+/// The checker judges values and accesses on the CPU.
+#[cfg(feature = "cuda")]
+pub(crate) fn no_checks_there(kernel: &str) -> Error {
+    let message =
+        format!("the launch of `{kernel}` is to be checked, and its tensors are on a GPU");
+    Diagnostic::new(Id::BadLaunch, message)
+        .note("checked launches run on the CPU")
+        .help("give it tensors of the CPU: `x.cpu()`")
+        .into()
+}
+
+/// The compute capability of a GPU.
+#[cfg(feature = "cuda")]
+fn capability(ordinal: u32) -> Result<(u32, u32)> {
+    let facts = Gpu::get(ordinal)?.facts();
+    Ok((facts.major, facts.minor))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn capability(_: u32) -> Result<(u32, u32)> {
+    let message = "the arguments are on a GPU, and this build of Naiad runs on the CPU";
+    Err(Diagnostic::new(Id::BadLaunch, message).help("copy them to the CPU first").into())
+}
+
+/// Whether GPUs may use this memory of the host.
+fn shares(address: usize) -> bool {
+    #[cfg(feature = "cuda")]
+    return crate::gpu::shares(address);
+    #[cfg(not(feature = "cuda"))]
+    {
+        let _ = address;
+        false
+    }
+}
+
 /// Without the number of warps, which few kernels ask for: to most it would be needless variants.
 fn encode_specs(specs: &[ParamSpec], options: &CompileOptions) -> Vec<u8> {
     // Room for as many integers that are constexpr, which take the most of what is common.
     let mut key = Vec::with_capacity(specs.len() * 20 + 1);
-    key.push(u8::from(options.debug) + 2 * u8::from(options.sanitize_overflow));
+    let told = options.cuda_capability;
+    let flags = [options.debug, options.sanitize_overflow, told.is_some()];
+    key.push(flags.iter().rev().fold(0, |byte, &flag| 2 * byte + u8::from(flag)));
+    key.extend(told.into_iter().flat_map(|(major, minor)| [major as u8, minor as u8]));
     specs.iter().for_each(|s| encode_spec(s, &mut key));
     key
 }

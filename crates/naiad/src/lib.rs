@@ -35,6 +35,8 @@ mod clock;
 mod device;
 mod error;
 mod executor;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod grid;
 mod kernel;
 mod module;
@@ -53,9 +55,14 @@ pub use clock::nanoseconds;
 pub use device::Device;
 pub use error::{Error, Result, guard};
 pub use executor::{Executor, Stage, stage};
+#[cfg(feature = "cuda")]
+pub use gpu::{CudaBuffer, Gpu, GpuCode, Ptx, Target, Times, ptx};
 pub use grid::{Grid, IntoGrid};
 pub use kernel::{Kernel, KernelOptions, Launch, ParamSelector, Request};
 pub use module::Module;
+/// The driver of NVIDIA's GPUs.
+#[cfg(feature = "cuda")]
+pub use naiad_cuda as cuda;
 pub use naiad_diag::{Diagnostic, Id, Label, Place, Severity, Source, render};
 pub use naiad_front::host::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef};
 pub use naiad_front::names::{
@@ -70,4 +77,4 @@ pub use options::LaunchConfig;
 pub use print::{PrintLayout, PrintOptions, Printer};
 pub use recorder::{LiveHost, Question};
 pub use signature::{Bound, Param, Signature, Slot};
-pub use value::{Descriptor, Tensor, Value};
+pub use value::{Descriptor, Location, Tensor, Value};

@@ -2,6 +2,7 @@
 
 use crate::{CompileOptions, Error, HostValue, Result};
 use naiad_diag::{Diagnostic, Id};
+use std::sync::OnceLock;
 
 /// What a launch option may be.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -24,6 +25,7 @@ const OPTIONS: &[(&str, Takes)] = &[
     ("maxnreg", Takes::Count),
     ("enable_fp_fusion", Takes::Flag),
     ("debug", Takes::Flag),
+    ("precise", Takes::Flag),
     ("sanitize_overflow", Takes::Flag),
     ("launch_pdl", Takes::Flag),
     ("launch_cooperative_grid", Takes::Flag),
@@ -58,6 +60,8 @@ pub struct LaunchConfig {
     pub debug: bool,
     /// In debug mode: whether overflow is checked.
     pub sanitize_overflow: bool,
+    /// On a GPU: elementary functions as on a CPU, to the bit, instead of the chip's own.
+    pub precise: bool,
     /// Compute capability of the GPU that the kernel is told it runs on; no option of a launch.
     pub cuda_capability: Option<(u32, u32)>,
 }
@@ -73,6 +77,7 @@ impl Default for LaunchConfig {
             enable_fp_fusion: true,
             debug: false,
             sanitize_overflow: true,
+            precise: precise(),
             cuda_capability: None,
         }
     }
@@ -87,6 +92,14 @@ impl LaunchConfig {
             num_warps: self.num_warps,
             cuda_capability: self.cuda_capability,
         }
+    }
+
+    /// What the code for a GPU depends on.
+    #[cfg(feature = "cuda")]
+    pub fn target(&self, capability: u32) -> crate::Target {
+        let LaunchConfig { num_warps, num_stages, precise, maxnreg, .. } = *self;
+        let options = naiad_gpu::Options { capability, num_warps, num_stages, precise };
+        crate::Target { options, max_registers: maxnreg.filter(|n| *n > 0) }
     }
 
     pub fn is_option(name: &str) -> bool {
@@ -127,12 +140,19 @@ impl LaunchConfig {
             "num_ctas" => self.num_ctas = number,
             "maxnreg" => self.maxnreg = Some(number),
             "enable_fp_fusion" => self.enable_fp_fusion = number != 0,
+            "precise" => self.precise = number != 0,
             "debug" => self.debug = number != 0,
             "sanitize_overflow" => self.sanitize_overflow = number != 0,
             _ => {}
         }
         Ok(())
     }
+}
+
+/// What `NAIAD_PRECISE` asks for, read once.
+fn precise() -> bool {
+    static PRECISE: OnceLock<bool> = OnceLock::new();
+    *PRECISE.get_or_init(|| std::env::var("NAIAD_PRECISE").is_ok_and(|v| !v.is_empty() && v != "0"))
 }
 
 fn wanted(name: &str, takes: Takes, given: &str) -> Error {

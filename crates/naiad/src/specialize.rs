@@ -15,11 +15,12 @@
 
 use crate::annotation::Annotation;
 use crate::signature::{Param, Signature};
-use crate::value::{Descriptor, Tensor, Value};
+use crate::value::{Descriptor, Location, Tensor, Value};
 use crate::{HostValue, ParamSpec, Result};
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::scalar::{Rounding, cast_bits};
 use naiad_ir::{Elem, Pointer, Scalar, Shape, Type};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// One specialization under construction: a spec for each parameter, and the run-time arguments in
@@ -27,6 +28,16 @@ use std::sync::Arc;
 pub(crate) struct Specialization {
     pub specs: Vec<ParamSpec>,
     pub args: Vec<Arg>,
+    /// The memory among them.
+    pub memory: SmallVec<[Located; 8]>,
+}
+
+/// Memory that is given for a parameter.
+#[derive(Copy, Clone)]
+pub(crate) struct Located {
+    pub param: u32,
+    pub address: usize,
+    pub location: Location,
 }
 
 /// Why a value cannot be the argument, with what to do about it.
@@ -37,7 +48,8 @@ struct Misfit {
 
 impl Specialization {
     pub fn new(params: usize) -> Specialization {
-        Specialization { specs: Vec::with_capacity(params), args: Vec::with_capacity(params) }
+        let (specs, args) = (Vec::with_capacity(params), Vec::with_capacity(params));
+        Specialization { specs, args, memory: SmallVec::new() }
     }
 
     /// Takes `value` for the next parameter of `signature`.
@@ -116,6 +128,8 @@ impl Specialization {
         };
         // Under another width the view's shape and strides would mean nothing.
         let view = tensor.view.filter(|_| pointer.pointee.size() == tensor.elem.size());
+        let (address, location) = (tensor.address, tensor.location);
+        self.memory.push(Located { param: self.specs.len() as u32, address, location });
         self.args.push(Arg::Tensor(TensorArg {
             address: tensor.address,
             storage: tensor.storage,

@@ -43,7 +43,14 @@ fn push(signature: &Signature, value: Value) -> Result<(String, Vec<u64>)> {
 }
 
 fn tensor(elem: Scalar) -> Value {
-    Value::Tensor(Tensor { elem, address: 64, storage: 64..128, view: None, writable: true })
+    Value::Tensor(Tensor {
+        elem,
+        address: 64,
+        storage: 64..128,
+        view: None,
+        writable: true,
+        location: Location::Host,
+    })
 }
 
 #[test]

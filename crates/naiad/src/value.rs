@@ -30,6 +30,25 @@ pub struct Tensor {
     pub storage: Range<usize>,
     pub view: Option<View>,
     pub writable: bool,
+    pub location: Location,
+}
+
+/// Where memory is, and with it where kernels run that are given it.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Location {
+    #[default]
+    Host,
+    /// On the GPU of this number. Of memory there no more than its address is looked at.
+    Cuda(u32),
+}
+
+impl std::fmt::Display for Location {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Location::Host => f.write_str("on the CPU"),
+            Location::Cuda(ordinal) => write!(f, "on GPU {ordinal}"),
+        }
+    }
 }
 
 /// A tensor descriptor made on the host.

@@ -3,7 +3,9 @@
 //! Nothing is asked of the host, and nothing of the host's is freed, while the table is locked: a
 //! host that runs Python may switch to a thread that waits for that very lock.
 
+use crate::ParamSpec;
 use crate::recorder::{Answers, LiveHost};
+use crate::signature::Signature;
 use naiad_front::Compiled;
 use naiad_interp::Code;
 use rustc_hash::FxHashMap;
@@ -31,6 +33,9 @@ pub(crate) struct Made {
     pub code: Code,
     /// The same as machine code.
     pub machine: crate::executor::Compiled,
+    /// The same for GPUs.
+    #[cfg(feature = "cuda")]
+    pub gpu: crate::gpu::Compiled,
     pub answers: Answers,
     /// Where the kernel asked for it.
     num_warps: Option<u32>,
@@ -39,8 +44,16 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    pub fn new(compiled: Compiled, answers: Answers, num_warps: u32) -> Made {
+    pub fn new(
+        compiled: Compiled,
+        specs: &[ParamSpec],
+        signature: &Signature,
+        answers: Answers,
+        num_warps: u32,
+    ) -> Made {
         Made {
+            #[cfg(feature = "cuda")]
+            gpu: crate::gpu::Compiled::new(&compiled.func, specs, signature),
             num_warps: compiled.asked_num_warps.then_some(num_warps),
             code: Code::new(compiled.func.clone()),
             machine: crate::executor::Compiled::default(),

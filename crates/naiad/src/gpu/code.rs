@@ -1,0 +1,293 @@
+//! A kernel's way from Tile IR to machine code that is loaded, and its launch.
+
+use super::cache;
+use super::{Gpu, error, waits_for_each};
+use crate::{Error, Result};
+use naiad_cuda::{Function as Loaded, JitOptions, Linked, Module, RawStream, Uses, link};
+use naiad_diag::{Diagnostic, Id};
+use naiad_interp::Arg;
+use naiad_ir::Function;
+use naiad_ir::tile::Tile;
+use naiad_opt::ranges::Inputs;
+use smallvec::SmallVec;
+use std::ffi::{CString, c_void};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a kernel is compiled for.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Target {
+    pub options: naiad_gpu::Options,
+    /// Most registers of a thread.
+    pub max_registers: Option<u32>,
+}
+
+impl Target {
+    fn jit(&self) -> JitOptions {
+        JitOptions { max_registers: self.max_registers, ..JitOptions::default() }
+    }
+}
+
+/// A kernel as PTX, which needs no GPU.
+pub struct Ptx {
+    pub code: naiad_gpu::Code,
+    pub text: String,
+}
+
+/// A kernel that is loaded on a GPU.
+pub struct GpuCode {
+    gpu: &'static Gpu,
+    name: Arc<str>,
+    function: Loaded,
+    pub ptx: Ptx,
+    /// Machine code.
+    pub cubin: Vec<u8>,
+    pub times: Times,
+}
+
+/// How long the parts of a compilation took.
+#[derive(Copy, Clone, Default, Debug)]
+pub struct Times {
+    /// Tile IR to PTX.
+    pub compile: Duration,
+    /// PTX to machine code, by the driver's compiler or from the cache.
+    pub link: Duration,
+    /// Machine code to the GPU.
+    pub load: Duration,
+    /// Whether the machine code was kept from before.
+    pub cached: bool,
+}
+
+/// Compiles Tile IR to PTX.
+pub fn ptx(func: &Function<Tile>, inputs: &Inputs, target: &Target) -> Result<Ptx> {
+    crate::guard(format_args!("compiling `{}` for a GPU", func.name), || {
+        let mut func = func.clone();
+        naiad_opt::optimize_for(&mut func, inputs);
+        let code = lower(&func, inputs, target)?;
+        let text = write(&code, target)?;
+        Ok(Ptx { code, text })
+    })
+}
+
+fn lower(func: &Function<Tile>, _: &Inputs, _: &Target) -> Result<naiad_gpu::Code> {
+    let message = format!("kernel `{}` is not compiled for a GPU: there is no compiler", func.name);
+    Err(Diagnostic::new(Id::NoGpuCode, message).into())
+}
+
+fn write(code: &naiad_gpu::Code, _: &Target) -> Result<String> {
+    Ok(code.func.to_string())
+}
+
+impl GpuCode {
+    /// Compiles, and loads on a GPU. What the kernel needs is held against what the GPU has.
+    pub fn new(
+        gpu: &'static Gpu,
+        func: &Function<Tile>,
+        inputs: &Inputs,
+        target: &Target,
+    ) -> Result<GpuCode> {
+        let start = Instant::now();
+        let ptx = ptx(func, inputs, target)?;
+        let compile = start.elapsed();
+        room_for(gpu, &func.name, &ptx.code, target)?;
+
+        let start = Instant::now();
+        let options = target.jit();
+        let (capability, driver) = (gpu.facts().capability(), gpu.driver_version());
+        let key = cache::Key { ptx: &ptx.text, capability, driver, options };
+        let kept = cache::load(&key);
+        let cached = kept.is_some();
+        let cubin = match kept {
+            Some(cubin) => cubin,
+            None => {
+                let Linked { cubin, .. } = machine_code(gpu, &func.name, &ptx, options)?;
+                cache::store(&key, &cubin);
+                cubin
+            }
+        };
+        let link = start.elapsed();
+
+        let start = Instant::now();
+        // SAFETY: it was linked for a device of this kind by this driver.
+        let function = unsafe { Module::load(gpu.context(), &cubin) }.and_then(|module| {
+            let name = CString::new(entry(&ptx.text)).unwrap_or_default();
+            module.function(&name, ptx.code.shared_bytes)
+        });
+        let function = function.map_err(|e| gpu.fault(&e))?;
+        let times = Times { compile, link, load: start.elapsed(), cached };
+        let name = Arc::from(func.name.as_str());
+        let made = GpuCode { gpu, name, function, ptx, cubin, times };
+        made.registers_suffice()?;
+        Ok(made)
+    }
+
+    /// What a thread and a block use.
+    pub fn uses(&self) -> Uses {
+        self.function.uses()
+    }
+
+    /// Bytes of shared memory of a block.
+    pub fn shared_bytes(&self) -> u32 {
+        self.ptx.code.shared_bytes
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        self.ptx.code.threads
+    }
+
+    /// Blocks that one multiprocessor runs at a time.
+    pub fn blocks_per_multiprocessor(&self) -> Result<u32> {
+        let blocks = self.function.blocks_per_multiprocessor(self.threads(), self.shared_bytes());
+        blocks.map_err(|e| self.gpu.fault(&e))
+    }
+
+    /// Queues the programs of a grid.
+    ///
+    /// # Safety
+    ///
+    /// The arguments are those that the code was compiled for. Their memory is the GPU's, and there until
+    /// the launch is done; the kernel touches no other. The stream is one of the GPU's.
+    pub(crate) unsafe fn launch(
+        &self,
+        grid: [u32; 3],
+        args: &[Arg],
+        stream: RawStream,
+    ) -> Result<()> {
+        let bits = |arg: &Arg| match arg {
+            Arg::Scalar(bits) => *bits,
+            Arg::Tensor(tensor) => tensor.address as u64,
+        };
+        // A value is read from its first bytes, as many as its type has.
+        let mut values: SmallVec<[u64; 24]> = args.iter().map(bits).collect();
+        values.push(u64::from(grid[0]));
+        let params: SmallVec<[*const c_void; 24]> =
+            values.iter().map(|value| std::ptr::from_ref(value).cast()).collect();
+        let blocks = self.ptx.code.blocks(grid);
+        self.fits(blocks)?;
+        self.gpu.remember(&self.name, grid);
+        // SAFETY: a value for each parameter; the rest is the caller's promise.
+        let queued = unsafe {
+            self.function.launch(blocks, self.threads(), self.shared_bytes(), stream, &params)
+        };
+        queued.map_err(|e| self.gpu.fault(&e))?;
+        match waits_for_each() {
+            true => self.gpu.synchronize(),
+            false => Ok(()),
+        }
+    }
+
+    fn fits(&self, blocks: [u32; 3]) -> Result<()> {
+        let facts = self.gpu.facts();
+        let most = [facts.max_grid_x, facts.max_grid_y, facts.max_grid_z];
+        match (0..3).find(|&axis| blocks[axis] > most[axis]) {
+            None => Ok(()),
+            Some(axis) => {
+                let message = format!(
+                    "the launch of `{}` has {} programs along axis {axis}, and a GPU runs at most {} there",
+                    self.name, blocks[axis], most[axis]
+                );
+                let report = Diagnostic::new(Id::BadGrid, message);
+                Err(report.help("number them along axis 0, which has room for 2147483647").into())
+            }
+        }
+    }
+
+    /// A block must find room for the registers of its threads.
+    fn registers_suffice(&self) -> Result<()> {
+        let (uses, threads) = (self.uses(), self.threads());
+        if threads <= uses.max_threads {
+            return Ok(());
+        }
+        let message = format!(
+            "`{}` takes {} registers a thread, so a block can have {} threads; num_warps={} asks for {threads}",
+            self.name,
+            uses.registers,
+            uses.max_threads,
+            threads / self.gpu.facts().warp_size.max(1)
+        );
+        let most = self.gpu.facts().registers_per_block / threads.max(1) / 8 * 8;
+        let help = format!("lower `num_warps` or the tiles, or launch with `maxnreg={most}`");
+        Err(out_of_resources(
+            message,
+            "registers",
+            threads * uses.registers,
+            self.gpu.facts().registers_per_block,
+        )
+        .help(help)
+        .into())
+    }
+}
+
+/// The driver's compiler, whose refusal is a fault of ours.
+fn machine_code(gpu: &Gpu, name: &str, ptx: &Ptx, options: JitOptions) -> Result<Linked> {
+    let text = CString::new(ptx.text.as_str()).unwrap_or_default();
+    let file = CString::new(format!("{name}.ptx")).unwrap_or_default();
+    link(gpu.context(), &file, &text, &options).map_err(|e| match e {
+        naiad_cuda::Error::Compile { code, log } => {
+            let message = format!("the driver refuses the PTX of `{name}`: {code}");
+            Error::from(Diagnostic::new(Id::Internal, message).note(log))
+        }
+        other => error(&other),
+    })
+}
+
+/// What the code asks for, against what the GPU has.
+fn room_for(gpu: &Gpu, name: &str, code: &naiad_gpu::Code, target: &Target) -> Result<()> {
+    let facts = gpu.facts();
+    if code.shared_bytes > facts.shared_per_block_optin {
+        let message = format!(
+            "`{name}` takes {} bytes of shared memory a block, and {} has {}",
+            code.shared_bytes, facts.name, facts.shared_per_block_optin
+        );
+        let help = match target.options.num_stages {
+            0 | 1 => "make the tiles smaller: the block sizes among the kernel's constexprs".into(),
+            n => format!(
+                "lower `num_stages`, which is {n}, or make the tiles smaller: the block sizes among the kernel's constexprs"
+            ),
+        };
+        let report = out_of_resources(
+            message,
+            "shared memory",
+            code.shared_bytes,
+            facts.shared_per_block_optin,
+        );
+        return Err(report.help(help).into());
+    }
+    if code.threads > facts.max_threads {
+        let message = format!(
+            "`{name}` has {} threads a block with num_warps={}, and {} runs at most {}",
+            code.threads, target.options.num_warps, facts.name, facts.max_threads
+        );
+        let help =
+            format!("lower `num_warps` to at most {}", facts.max_threads / facts.warp_size.max(1));
+        let report = out_of_resources(message, "threads", code.threads, facts.max_threads);
+        return Err(report.help(help).into());
+    }
+    Ok(())
+}
+
+/// Tuners read the numbers off the note and go on with the next configuration.
+fn out_of_resources(message: String, what: &str, required: u32, limit: u32) -> Diagnostic {
+    let note = format!("out of resource: {what}, required: {required}, limit: {limit}");
+    Diagnostic::new(Id::OutOfResources, message).note(note)
+}
+
+/// The name of the kernel in PTX.
+fn entry(ptx: &str) -> &str {
+    let name = ptx.split_once(".entry").map_or("", |(_, rest)| rest).trim_start();
+    let end = name.find(|c: char| c == '(' || c.is_whitespace()).unwrap_or(name.len());
+    &name[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::entry;
+
+    #[test]
+    fn the_entry_is_found() {
+        assert_eq!(entry(".visible .entry add_kernel(\n.param"), "add_kernel");
+        assert_eq!(entry(".visible .entry k\n(\n)"), "k");
+        assert_eq!(entry("nothing"), "");
+    }
+}
