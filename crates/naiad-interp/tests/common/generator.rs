@@ -506,7 +506,12 @@ impl Generator {
         let e = v.elem.name();
         if self.random.below(2) == 0 {
             let f = self.random.pick(BinaryFn::ALL);
-            let exact = !v.elem.is_float() || !matches!(f, BinaryFn::Add | BinaryFn::Mul);
+            use BinaryFn::{Add, And, Max, MaxNan, Min, MinNan, Mul, Or, Xor};
+            let exact = match f {
+                Min | Max | MinNan | MaxNan => true,
+                Add | Mul | And | Or | Xor => !v.elem.is_float(),
+                _ => false,
+            };
             if f.accepts(v.elem) && f.is_commutative() && (exact || self.kind == Kind::All) {
                 self.line(
                     &format!("{op} inputs=[{}] axis={axis}{reverse} {{\n    ^(%a{n}: {e}, %b{n}: {e}):\n    %c{n} = binary.{} %a{n}, %b{n} : {e}\n    yield values=[%c{n}]\n  }}", v.name, f.name(), n = self.count),
