@@ -349,3 +349,31 @@ fn sums_are_made_before_they_are_joined() {
         &[],
     );
 }
+
+#[test]
+fn a_kept_tile_is_made_behind_the_stores_that_its_loads_see() {
+    for dear in [
+        // A function of what was stored, in the same lane and wanted again after the loop nest.
+        "%z = binary.rem %y, %sevens : <16x16xi32>\nstore %to, %z",
+        // The same turned round and back.
+        "%t = permute %y order=(1,0) : <16x16xi32>\n%z = binary.rem %t, %sevens : <16x16xi32>\n%u = permute %z order=(1,0) : <16x16xi32>\nstore %to, %u",
+    ] {
+        agree(
+            &format!(
+                "tile @k(%p p: *i32, %out out: *i32) {{ {MATRIX}
+                  %seven = const value=7:i32 : i32
+                  %sevens = splat %seven shape=(16,16) : <16x16xi32>
+                  %twice = binary.add %o, %o : <16x16xi32>
+                  store %at, %twice
+                  %y = load %at : <16x16xi32>
+                  {dear}
+                  %f = flip %z axis=0 : <16x16xi32>
+                  store %at, %f
+                  return
+                }}"
+            ),
+            &[256, 256],
+            &[],
+        );
+    }
+}

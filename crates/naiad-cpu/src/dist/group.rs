@@ -299,23 +299,42 @@ impl Dist<'_> {
             {
                 continue;
             }
-            chosen.insert(*v);
+            let at = self.first_place(*v, group);
             if *map == own && self.shape(*v) == group.shape {
-                beside.push(*v);
+                beside.push((at, *v));
+            } else if at > 0 {
+                continue;
             } else if !self.shape(*v).is_scalar() {
                 before.push(*v);
             }
+            chosen.insert(*v);
         }
-        beside.reverse();
-        // In front: what is kept is made where it is first wanted, and the others use the lanes.
-        let keeps = beside.into_iter().map(|value| Root::Keep { value, into: None });
-        group.roots.splice(0..0, keeps);
+        // As early as may be: what is kept is made where it is first wanted, and the others use the
+        // lanes. From behind, and of those in one place users before what they use.
+        beside.sort_by_key(|&(at, _)| std::cmp::Reverse(at));
+        for (at, value) in beside {
+            group.roots.insert(at, Root::Keep { value, into: None });
+        }
         for value in before.into_iter().rev() {
             let shape = self.shape(value);
             let roots = vec![Root::Keep { value, into: None }];
             self.emit(Group { shape, roots })?;
         }
         Ok(())
+    }
+
+    /// The first place among a group's roots where a tile may be made: behind every store that its loads
+    /// must see.
+    fn first_place(&self, v: Value, group: &Group) -> usize {
+        let wants = self.wants(&[Root::Keep { value: v, into: None }], self.shape(v));
+        let sees = |root: &Root| match root {
+            Root::Store { inst } => wants.loads.iter().any(|read| {
+                self.plan.position(read.inst) > self.plan.position(*inst)
+                    && self.may_alias(self.ptr(read.inst), self.ptr(*inst))
+            }),
+            Root::Reduce { .. } | Root::Keep { .. } => false,
+        };
+        group.roots.iter().rposition(sees).map_or(0, |last| last + 1)
     }
 
     /// Whether some op wants the tile that is not yet a root, not by way of a kept one.
