@@ -37,7 +37,7 @@ const PRIVATE: &[(&str, &str)] = &[
 ];
 
 /// Lines past which a file has to be split by meaning.
-const MAX_LINES: usize = 800;
+const MAX_LINES: usize = 700;
 
 /// Crates below the API: no files, environment, clock or printing.
 const PURE: &[&str] = &[

@@ -5,7 +5,7 @@
 //!     select   straight-line, over vectors; scalars are invariant or affine
 //!     lower    ops -> machine instructions; what is not written here stays with Cranelift   arith.rs, cast.rs
 //!       code     values, constants, the loop's block of memory
-//!     alloc    registers, and the function around the loop
+//!     alloc    registers; alloc/function: the function around the loop
 //!       machine  the table of instructions            encode   their bytes
 //!   a function of the C calling convention of Unix: (block, end of the index, up to 4 addresses)
 //! ```
