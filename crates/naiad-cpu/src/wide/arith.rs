@@ -1,8 +1,8 @@
 //! Functions of numbers, comparisons and masks.
 
-use super::lower::{Lanes, Lower, Parts, is_bool, sized};
+use super::lower::{Lanes, Lower, is_bool, sized};
 use super::machine::{Op, Width};
-use naiad_ir::scalar::{BinaryFn, Predicate, TernaryFn, UnaryFn};
+use naiad_ir::scalar::{BinaryFn, Predicate, UnaryFn};
 use naiad_ir::{Scalar, Value};
 
 /// What the machine's comparisons of floats take as their immediate.
@@ -49,9 +49,14 @@ impl Lower<'_> {
                 self.binary_int(BinaryFn::Sub, of, &zero, &x)
             }
             UnaryFn::Abs if !of.is_signed() => Some(x),
+            UnaryFn::Abs if x.bits == 64 && !self.avx512() => {
+                let zero = self.number(&x, 0);
+                let negative = self.compare_lanes(Predicate::Lt, of, &x, &zero)?;
+                let minus = self.by_part(Op::SubQ, [&zero, &x]);
+                self.choose(&negative, &minus, &x)
+            }
             UnaryFn::Abs => {
-                let q = self.avx512().then_some(Op::AbsQ);
-                let op = sized(x.bits, [Some(Op::AbsB), Some(Op::AbsW), Some(Op::AbsD), q])?;
+                let op = self.sized(&x, [Op::AbsB, Op::AbsW, Op::AbsD, Op::AbsQ])?;
                 Some(self.by_part(op, [&x]))
             }
             UnaryFn::Clz if self.avx512() => {
@@ -97,60 +102,144 @@ impl Lower<'_> {
         self.binary_int(f, of, &x, &y)
     }
 
+    /// Shifts by one number in all lanes.
     fn shift_by(&mut self, f: BinaryFn, of: Scalar, x: &Lanes, by: u64) -> Option<Lanes> {
-        let right = f == BinaryFn::Shr;
-        let ops = match (right, right && of.is_signed()) {
-            (false, _) => [None, Some(Op::ShlImmW), Some(Op::ShlImmD), Some(Op::ShlImmQ)],
-            (true, false) => [None, Some(Op::ShrImmW), Some(Op::ShrImmD), Some(Op::ShrImmQ)],
-            (true, true) => {
-                let q = self.avx512().then_some(Op::SarImmQ);
-                [None, Some(Op::SarImmW), Some(Op::SarImmD), q]
-            }
+        let left = f == BinaryFn::Shl;
+        let signed = !left && of.is_signed();
+        if x.bits == 8 {
+            let wide = self.resize(x, 16, signed);
+            let of = if signed { Scalar::I16 } else { Scalar::U16 };
+            let shifted = self.shift_by(f, of, &wide, by)?;
+            return Some(self.resize(&shifted, 8, false));
+        }
+        let imm = Some(by.min(255) as u8);
+        if signed && x.bits == 64 && !self.avx512() {
+            // With the highest bit flipped all numbers are positive, and lie as much higher.
+            let sign = 1u64 << 63;
+            let flipped = self.with_constant(Op::XorD, x, sign);
+            let imm = by.min(63);
+            let shifted = self.by_part_imm(Op::ShrImmQ, [&flipped], Some(imm as u8));
+            return Some(self.with_constant(Op::SubQ, &shifted, sign >> imm));
+        }
+        let ops = match (left, signed) {
+            (true, _) => [None, Some(Op::ShlImmW), Some(Op::ShlImmD), Some(Op::ShlImmQ)],
+            (_, false) => [None, Some(Op::ShrImmW), Some(Op::ShrImmD), Some(Op::ShrImmQ)],
+            (_, true) => [None, Some(Op::SarImmW), Some(Op::SarImmD), Some(Op::SarImmQ)],
         };
-        Some(self.by_part_imm(sized(x.bits, ops)?, [x], Some(by.min(255) as u8)))
+        Some(self.by_part_imm(sized(x.bits, ops)?, [x], imm))
     }
 
-    pub fn binary_int(&mut self, f: BinaryFn, of: Scalar, x: &Lanes, y: &Lanes) -> Option<Lanes> {
-        let wide = |op| self.avx512().then_some(op);
-        let signed = of.is_signed();
-        let ops = match f {
-            BinaryFn::Add => [Op::AddB, Op::AddW, Op::AddD, Op::AddQ].map(Some),
-            BinaryFn::Sub => [Op::SubB, Op::SubW, Op::SubD, Op::SubQ].map(Some),
-            BinaryFn::And => [Some(Op::AndD); 4],
-            BinaryFn::Or => [Some(Op::OrD); 4],
-            BinaryFn::Xor => [Some(Op::XorD); 4],
-            BinaryFn::Mul => [None, Some(Op::MulW), Some(Op::MulD), wide(Op::MulQ)],
-            BinaryFn::Min | BinaryFn::MinNan if signed => {
-                [Some(Op::MinSb), Some(Op::MinSw), Some(Op::MinSd), wide(Op::MinSq)]
-            }
-            BinaryFn::Min | BinaryFn::MinNan => {
-                [Some(Op::MinUb), Some(Op::MinUw), Some(Op::MinUd), wide(Op::MinUq)]
-            }
-            BinaryFn::Max | BinaryFn::MaxNan if signed => {
-                [Some(Op::MaxSb), Some(Op::MaxSw), Some(Op::MaxSd), wide(Op::MaxSq)]
-            }
-            BinaryFn::Max | BinaryFn::MaxNan => {
-                [Some(Op::MaxUb), Some(Op::MaxUw), Some(Op::MaxUd), wide(Op::MaxUq)]
-            }
-            BinaryFn::Shl => [None, wide(Op::ShlW), Some(Op::ShlD), Some(Op::ShlQ)],
-            BinaryFn::Shr if signed => [None, wide(Op::SarW), Some(Op::SarD), wide(Op::SarQ)],
-            BinaryFn::Shr => [None, wide(Op::ShrW), Some(Op::ShrD), Some(Op::ShrQ)],
-            _ => return None,
+    fn shift(&mut self, f: BinaryFn, of: Scalar, x: &Lanes, y: &Lanes) -> Option<Lanes> {
+        let left = f == BinaryFn::Shl;
+        let signed = !left && of.is_signed();
+        let words = self.avx512();
+        if x.bits == 8 || x.bits == 16 && !words {
+            let bits = if words { 16 } else { 32 };
+            let wide = match (bits, signed) {
+                (16, true) => Scalar::I16,
+                (16, false) => Scalar::U16,
+                (_, true) => Scalar::I32,
+                (_, false) => Scalar::U32,
+            };
+            return self.through(bits, [signed, false], [x, y], |l, x, y| l.shift(f, wide, x, y));
+        }
+        if signed && x.bits == 64 && !words {
+            let limit = self.number(y, 63);
+            let beyond = self.compare_lanes(Predicate::Gt, Scalar::U64, y, &limit)?;
+            let y = self.choose(&beyond, &limit, y)?;
+            let sign = self.number(x, 1 << 63);
+            let flipped = self.by_part(Op::XorD, [x, &sign]);
+            let [a, b] = [&flipped, &sign].map(|v| self.by_part(Op::ShrQ, [v, &y]));
+            return Some(self.by_part(Op::SubQ, [&a, &b]));
+        }
+        let ops = match (left, signed) {
+            (true, _) => [None, Some(Op::ShlW), Some(Op::ShlD), Some(Op::ShlQ)],
+            (_, false) => [None, Some(Op::ShrW), Some(Op::ShrD), Some(Op::ShrQ)],
+            (_, true) => [None, Some(Op::SarW), Some(Op::SarD), Some(Op::SarQ)],
         };
         Some(self.by_part(sized(x.bits, ops)?, [x, y]))
     }
 
-    pub fn ternary(&mut self, f: TernaryFn, a: Value, b: Value, c: Value) -> Option<Lanes> {
-        let of = self.scalar_of(a)?;
-        let (x, y, z) = (self.get(a)?, self.get(b)?, self.get(c)?);
-        match f {
-            TernaryFn::Fma if of.is_float() => {
-                let op = if x.bits == 32 { Op::Fma213Ps } else { Op::Fma213Pd };
-                Some(self.by_part(op, [&x, &y, &z]))
+    pub fn binary_int(&mut self, f: BinaryFn, of: Scalar, x: &Lanes, y: &Lanes) -> Option<Lanes> {
+        let signed = of.is_signed();
+        let ops = match f {
+            BinaryFn::Add => [Op::AddB, Op::AddW, Op::AddD, Op::AddQ],
+            BinaryFn::Sub => [Op::SubB, Op::SubW, Op::SubD, Op::SubQ],
+            BinaryFn::And => [Op::AndD; 4],
+            BinaryFn::Or => [Op::OrD; 4],
+            BinaryFn::Xor => [Op::XorD; 4],
+            BinaryFn::Mul => return Some(self.product(x, y)),
+            BinaryFn::Umulhi => return self.high_product(x, y),
+            BinaryFn::Idiv => return self.quotient(of, x, y),
+            BinaryFn::Rem => {
+                // With a quotient of 0 where the divisor is 0 this is `x` there, as it must be.
+                let quotient = self.quotient(of, x, y)?;
+                let whole = self.product(&quotient, y);
+                return self.binary_int(BinaryFn::Sub, of, x, &whole);
             }
-            TernaryFn::Clamp if of.is_int() && !of.is_bool() => {
-                let raised = self.binary_int(BinaryFn::Max, of, &x, &y)?;
-                self.binary_int(BinaryFn::Min, of, &raised, &z)
+            BinaryFn::Shl | BinaryFn::Shr => return self.shift(f, of, x, y),
+            BinaryFn::Min | BinaryFn::MinNan if x.bits == 64 && !self.avx512() => {
+                let less = self.compare_lanes(Predicate::Lt, of, x, y)?;
+                return self.choose(&less, x, y);
+            }
+            BinaryFn::Max | BinaryFn::MaxNan if x.bits == 64 && !self.avx512() => {
+                let less = self.compare_lanes(Predicate::Lt, of, x, y)?;
+                return self.choose(&less, y, x);
+            }
+            BinaryFn::Min | BinaryFn::MinNan if signed => {
+                [Op::MinSb, Op::MinSw, Op::MinSd, Op::MinSq]
+            }
+            BinaryFn::Min | BinaryFn::MinNan => [Op::MinUb, Op::MinUw, Op::MinUd, Op::MinUq],
+            BinaryFn::Max | BinaryFn::MaxNan if signed => {
+                [Op::MaxSb, Op::MaxSw, Op::MaxSd, Op::MaxSq]
+            }
+            BinaryFn::Max | BinaryFn::MaxNan => [Op::MaxUb, Op::MaxUw, Op::MaxUd, Op::MaxUq],
+            _ => return None,
+        };
+        Some(self.by_part(self.sized(x, ops)?, [x, y]))
+    }
+
+    /// The low half of the product.
+    fn product(&mut self, x: &Lanes, y: &Lanes) -> Lanes {
+        match x.bits {
+            8 => {
+                let [a, b] = [x, y].map(|v| self.resize(v, 16, false));
+                let product = self.product(&a, &b);
+                self.resize(&product, 8, false)
+            }
+            16 => self.by_part(Op::MulW, [x, y]),
+            32 => self.by_part(Op::MulD, [x, y]),
+            _ if self.avx512() => self.by_part(Op::MulQ, [x, y]),
+            _ => {
+                let low = self.by_part(Op::MulUdq, [x, y]);
+                let [hx, hy] = [x, y].map(|v| self.by_part_imm(Op::ShrImmQ, [v], Some(32)));
+                let [a, b] = [[&hx, y], [x, &hy]].map(|pair| self.by_part(Op::MulUdq, pair));
+                let cross = self.by_part(Op::AddQ, [&a, &b]);
+                let cross = self.by_part_imm(Op::ShlImmQ, [&cross], Some(32));
+                self.by_part(Op::AddQ, [&low, &cross])
+            }
+        }
+    }
+
+    /// The high half of the unsigned product.
+    fn high_product(&mut self, x: &Lanes, y: &Lanes) -> Option<Lanes> {
+        match x.bits {
+            8 | 16 => self.through(2 * x.bits, [false; 2], [x, y], |l, a, b| {
+                let product = l.product(a, b);
+                let of = if a.bits == 16 { Scalar::U16 } else { Scalar::U32 };
+                l.shift_by(BinaryFn::Shr, of, &product, x.bits.into())
+            }),
+            32 => {
+                // The products of the even lanes and of the odd ones, whose high halves are wanted.
+                let even = self.by_part(Op::MulUdq, [x, y]);
+                let [ox, oy] = [x, y].map(|v| self.by_part_imm(Op::ShrImmQ, [v], Some(32)));
+                let odd = self.by_part(Op::MulUdq, [&ox, &oy]);
+                let even = self.by_part_imm(Op::ShrImmQ, [&even], Some(32));
+                let width = self.width(32, x.count);
+                let high = self.code.splat(width, 64, 0xffff_ffff_0000_0000);
+                let high = Lanes { parts: x.parts.iter().map(|_| high).collect(), ..x.clone() };
+                let odd = self.by_part(Op::AndD, [&odd, &high]);
+                Some(self.by_part(Op::OrD, [&even, &odd]))
             }
             _ => None,
         }
@@ -204,7 +293,7 @@ impl Lower<'_> {
                 Predicate::Lt | Predicate::Gt => 1,
                 Predicate::Le | Predicate::Ge => 2,
             };
-            return Some(self.compared(sized(x.bits, ops.map(Some))?, x, y, Some(how)));
+            return Some(self.compared(self.sized(x, ops)?, x, y, Some(how)));
         }
         let equal = [Op::EqB, Op::EqW, Op::EqD, Op::EqQ].map(Some);
         let greater = [Op::GtB, Op::GtW, Op::GtD, Op::GtQ].map(Some);
@@ -236,7 +325,7 @@ impl Lower<'_> {
 
     /// A function of masks that look alike.
     fn of_masks(&mut self, [k, v]: [Op; 2], x: &Lanes, y: &Lanes) -> Option<Lanes> {
-        let y = self.mask_for(y, x.bits, x.each)?;
+        let y = self.mask_for(y, x.bits, x.each);
         Some(if self.avx512() { self.by_mask(k, [x, &y]) } else { self.by_part(v, [x, &y]) })
     }
 
@@ -259,7 +348,7 @@ impl Lower<'_> {
         self.of_masks([Op::KAndn, Op::AndnD], x, y)
     }
 
-    fn binary_mask(&mut self, f: BinaryFn, x: &Lanes, y: &Lanes) -> Option<Lanes> {
+    pub fn binary_mask(&mut self, f: BinaryFn, x: &Lanes, y: &Lanes) -> Option<Lanes> {
         let ops = match f {
             BinaryFn::Add | BinaryFn::Sub | BinaryFn::Xor => [Op::KXor, Op::XorD],
             BinaryFn::Mul | BinaryFn::Idiv | BinaryFn::And | BinaryFn::Min | BinaryFn::MinNan => {
@@ -267,6 +356,8 @@ impl Lower<'_> {
             }
             BinaryFn::Or | BinaryFn::Max | BinaryFn::MaxNan => [Op::KOr, Op::OrD],
             BinaryFn::Rem | BinaryFn::Shl | BinaryFn::Shr => return self.without(y, x),
+            // No product has a high half.
+            BinaryFn::Umulhi => return self.of_masks([Op::KXor, Op::XorD], x, x),
             _ => return None,
         };
         self.of_masks(ops, x, y)
@@ -295,55 +386,6 @@ impl Lower<'_> {
         self.of_masks([Op::KOr, Op::OrD], &on, &off)
     }
 
-    /// The mask for lanes of so many bits, so many in a part.
-    pub fn mask_for(&mut self, mask: &Lanes, bits: u32, each: u32) -> Option<Lanes> {
-        if self.avx512() {
-            return self.mask_by(mask, each);
-        }
-        if mask.bits == bits {
-            return Some(mask.clone());
-        }
-        None
-    }
-
-    /// The mask with so many lanes in a register.
-    fn mask_by(&mut self, mask: &Lanes, each: u32) -> Option<Lanes> {
-        if mask.each == each {
-            return Some(mask.clone());
-        }
-        let mut parts = Parts::new();
-        if each < mask.each {
-            for &part in &mask.parts {
-                for i in 0..mask.each / each {
-                    let by = (i * each) as u8;
-                    parts.push(match by {
-                        0 => part,
-                        _ => self.code.op_imm(Op::KShr, Width::X, &[part], by),
-                    });
-                }
-            }
-        } else {
-            for group in mask.parts.chunks((each / mask.each) as usize) {
-                let mut whole = None;
-                for (i, &part) in group.iter().enumerate() {
-                    // What a register holds beyond its lanes may be anything, and must not be set here.
-                    let low = self.code.op_imm(Op::KShl, Width::X, &[part], 64 - mask.each as u8);
-                    let back = 64 - (i as u32 + 1) * mask.each;
-                    let moved = match back {
-                        0 => low,
-                        _ => self.code.op_imm(Op::KShr, Width::X, &[low], back as u8),
-                    };
-                    whole = Some(match whole {
-                        None => moved,
-                        Some(w) => self.code.op(Op::KOr, Width::X, &[w, moved]),
-                    });
-                }
-                parts.extend(whole);
-            }
-        }
-        Some(Lanes { each, parts, ..mask.clone() })
-    }
-
     /// Booleans in memory are bytes, true if not 0.
     pub fn bytes_to_mask(&mut self, raw: &Lanes) -> Option<Lanes> {
         if self.avx512() {
@@ -357,7 +399,7 @@ impl Lower<'_> {
 
     pub fn mask_to_bytes(&mut self, mask: &Lanes) -> Option<Lanes> {
         let each = self.each(8, mask.count);
-        let mask = self.mask_for(mask, 8, each)?;
+        let mask = self.mask_for(mask, 8, each);
         if !self.avx512() {
             return Some(self.with_constant(Op::AndD, &mask, 1));
         }

@@ -146,7 +146,8 @@ impl Lower<'_> {
 
     pub fn constant(&mut self, of: Vector, image: u64) -> Option<Lanes> {
         if is_bool(of) {
-            return None;
+            let bytes = self.constant(Vector::of(Scalar::U8.into(), of.lanes), image)?;
+            return self.bytes_to_mask(&bytes);
         }
         let bits = of.elem.size() as u32 * 8;
         let width = self.width(bits, of.lanes);
@@ -160,15 +161,15 @@ impl Lower<'_> {
     }
 
     fn splat(&mut self, src: Value, of: Vector) -> Option<Lanes> {
-        if is_bool(of) {
-            return None;
-        }
         let form = self.l.form(src)?;
         let bits = of.elem.size() as u32 * 8;
         let width = self.width(bits, of.lanes);
         let start = self.code.scalar(width, bits, src);
         let step = match form.step {
-            Step::Known(0) => return Some(self.repeat(bits, of.lanes, start)),
+            Step::Known(0) => {
+                let all = self.repeat(bits, of.lanes, start);
+                return if is_bool(of) { self.bytes_to_mask(&all) } else { Some(all) };
+            }
             Step::Known(step) => step.wrapping_mul(self.l.step) as u64,
             Step::Unknown => return None,
         };
@@ -198,13 +199,11 @@ impl Lower<'_> {
     }
 
     fn live_in(&mut self, v: Value, of: Vector) -> Option<Lanes> {
-        if is_bool(of) {
-            return None;
-        }
         let (size, width) =
             (of.elem.size() as u32, self.width(of.elem.size() as u32 * 8, of.lanes));
         let parts = self.code.vector(v, size * of.lanes, width);
-        Some(self.vector(size * 8, of.lanes, parts))
+        let raw = self.vector(size * 8, of.lanes, parts);
+        if is_bool(of) { self.bytes_to_mask(&raw) } else { Some(raw) }
     }
 
     /// An instruction for each part.
@@ -303,7 +302,7 @@ impl Lower<'_> {
 
     /// Lane by lane one or the other.
     pub fn choose(&mut self, mask: &Lanes, yes: &Lanes, no: &Lanes) -> Option<Lanes> {
-        let mask = self.mask_for(mask, yes.bits, yes.each)?;
+        let mask = self.mask_for(mask, yes.bits, yes.each);
         let width = self.width(yes.bits, yes.count);
         let parts = (0..yes.parts.len()).map(|i| {
             let (m, y, n) = (mask.parts[i], yes.parts[i], no.parts[i]);
@@ -435,7 +434,7 @@ impl Lower<'_> {
             return None;
         }
         let mask = self.get(mask)?;
-        self.mask_for(&mask, bits, each)
+        Some(self.mask_for(&mask, bits, each))
     }
 }
 

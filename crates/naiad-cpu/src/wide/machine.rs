@@ -69,13 +69,6 @@ impl Width {
             _ => Width::Z,
         }
     }
-
-    pub const fn half(self) -> Width {
-        match self {
-            Width::X | Width::Y => Width::X,
-            Width::Z => Width::Y,
-        }
-    }
 }
 
 /// Where the operands of an instruction go.
@@ -122,7 +115,6 @@ pub enum Prefix {
 
 #[derive(Copy, Clone, Debug)]
 pub struct Row {
-    pub name: &'static str,
     pub map: u8,
     pub pp: u8,
     pub opcode: u8,
@@ -148,7 +140,6 @@ macro_rules! rows {
             use Form::*;
             use Reach::*;
             &[ $( Row {
-                name: stringify!($name),
                 map: $map,
                 pp: $pp,
                 opcode: $opcode,
@@ -294,7 +285,6 @@ rows! {
     KAnd: 1 NP 0x41 1 Rvm, Bytes(8), Mask(1), commutes;
     KAndn: 1 NP 0x42 1 Rvm, Bytes(8), Mask(1);
     KOr: 1 NP 0x45 1 Rvm, Bytes(8), Mask(1), commutes;
-    KXnor: 1 NP 0x46 1 Rvm, Bytes(8), Mask(1), commutes;
     KXor: 1 NP 0x47 1 Rvm, Bytes(8), Mask(1), commutes;
     KNot: 1 NP 0x44 1 Rm, Bytes(8), Mask(0);
     KShl: 3 P66 0x33 1 Rm, Bytes(8), Mask(0);
@@ -355,6 +345,7 @@ rows! {
     ShuffleD: 1 P66 0x70 0 Rm, Full(4), Both;
     ShuffleB: 2 P66 0x00 0 Rvm, Whole, Both;
     PermuteQ: 3 P66 0x00 1 Rm, Full(8), Both;
+    LowDwords: 1 P66 0x62 0 Rvm, Full(4), Both;
     LowQuads: 1 P66 0x6c 1 Rvm, Full(8), Both;
 
     // Moves. The masked ones leave out what is masked off, also faults.

@@ -3,7 +3,9 @@
 //! ```text
 //!   a `for` of Thread IR
 //!     select   straight-line, over vectors; scalars are invariant or affine
-//!     lower    ops -> machine instructions; what is not written here stays with Cranelift   arith.rs, cast.rs
+//!     lower    ops -> machine instructions; what is not written here stays with Cranelift
+//!       arith    functions of numbers, masks           cast, format    conversions
+//!       resize   lanes of another width
 //!       code     values, constants, the loop's block of memory
 //!     alloc    registers; alloc/function: the function around the loop
 //!       machine  the table of instructions            encode   their bytes
@@ -20,9 +22,10 @@ mod arith;
 mod cast;
 mod code;
 mod encode;
+mod format;
 mod lower;
-#[allow(dead_code, reason = "rows of the table of instructions that conversions will use")]
 mod machine;
+mod resize;
 mod select;
 #[cfg(test)]
 mod tests;
