@@ -1,6 +1,7 @@
 """The command `naiad`, as a console script and as `python -m naiad`."""
 
 import builtins
+import contextlib
 import io
 import os
 import sys
@@ -8,7 +9,7 @@ import traceback
 import types
 
 from . import _naiad, alias, check as checking, cuda, spawn
-from .errors import KernelError, TritonError
+from .errors import TritonError
 
 
 def main(argv=None):
@@ -17,9 +18,8 @@ def main(argv=None):
     return _naiad.cli_main(["naiad", *argv])
 
 
-def run_script(script, args, check, gpu=None, told=False, name="__main__"):
-    """Runs a script as Python would, with `triton` meaning Naiad. Called by the command. What a kernel
-    raises is not printed where it was `told` already."""
+def run_script(script, args, check, gpu=None, name="__main__"):
+    """Runs a script as Python would, with `triton` meaning Naiad. Called by the command."""
     try:
         cuda.install(gpu)
     except ValueError as e:
@@ -52,7 +52,7 @@ def run_script(script, args, check, gpu=None, told=False, name="__main__"):
         return 130
     except TritonError as e:
         # The message has the kernel's line; the only line of Python that adds to it is the launch's.
-        if not told or not isinstance(e, KernelError):
+        if not checking.collected(e):
             print(str(e).lstrip("\n"), file=sys.stderr)
         print(f"  = note: launched at {_launch_line(e)}", file=sys.stderr)
         return 1
@@ -64,25 +64,32 @@ def run_script(script, args, check, gpu=None, told=False, name="__main__"):
     return 0
 
 
-def check_script(script, args, gpu, format, deny_warnings, sweep):
+def check_script(script, args, gpu, format, deny_warnings, sweep, output=None):
     """Runs a script with every launch checked, and reports. Called by the command."""
-    collector = checking.Collector(format)
-    before = checking.collect(collector)
-    checking.watch_memory()
-    try:
-        if sweep:
-            code = _sweep(script, args, gpu, collector)
-        else:
-            try:
-                code = run_script(script, args, True, gpu, told=True)
-            except SystemExit as e:
-                # A script that says how it went is believed, and findings count besides.
-                code = e.code if isinstance(e.code, int) else int(e.code is not None)
-                if code and not isinstance(e.code, int):
-                    print(e.code, file=sys.stderr)
-    finally:
-        checking.collect(before)
-    if format == "human":
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(open(output, "w", encoding="utf-8")) if output is not None else None
+        except OSError as e:
+            print(f"error: `{output}` cannot be written: {e.strerror}", file=sys.stderr)
+            return 2
+        collector = checking.Collector(format, stream)
+        before = checking.collect(collector)
+        checking.watch_memory()
+        try:
+            if sweep:
+                code = _sweep(script, args, gpu, collector)
+            else:
+                try:
+                    code = run_script(script, args, True, gpu)
+                except SystemExit as e:
+                    # A script that says how it went is believed, and findings count besides.
+                    code = e.code if isinstance(e.code, int) else int(e.code is not None)
+                    if code and not isinstance(e.code, int):
+                        print(e.code, file=sys.stderr)
+        finally:
+            checking.collect(before)
+            collector.close()
+    if format in ("human", "github"):
         print(collector.summary(), file=sys.stderr)
     return code or collector.exit_code(deny_warnings)
 
@@ -92,7 +99,7 @@ def _sweep(script, args, gpu, collector):
 
     registered = sweep.registered()
     registered.clear()
-    code = run_script(script, args, True, gpu, told=True, name="__sweep__")
+    code = run_script(script, args, True, gpu, name="__sweep__")
     if code:
         return code
     if not registered:

@@ -5,45 +5,56 @@ Under ``naiad run --check`` a launch with an error raises it and everything else
 """
 
 import itertools
+import os
 import sys
 import warnings
 import weakref
 
 from . import _naiad
-from .errors import NaiadWarning, from_diagnostic
+from .errors import NaiadWarning, finding_of, from_finding
 
 _SEVERITIES = ("note", "warning", "error")
 
 
 class Collector:
-    """Prints findings as they come, and counts them for the summary."""
+    """Prints findings as they come, and counts them for the summary. A SARIF log is one document, and is
+    printed at the end."""
 
     def __init__(self, format="human", stream=None):
         self.format = format
         self.stream = stream
         self.launches = 0
         self.kernels = set()
-        # By id, file and line: the worst severity so far and how often.
+        # By id and place: the worst so far.
         self.found = {}
 
-    def add(self, rows):
-        for id, severity, file, line, text, data in rows:
+    def add(self, findings):
+        for finding in findings:
             # What has no line is told apart by its words.
-            key = (id, file, line) if line else (id, text)
-            before, times = self.found.get(key, ("", 0))
-            news = before == "" or _SEVERITIES.index(severity) > _SEVERITIES.index(before)
-            self.found[key] = (severity if news else before, times + 1)
-            if news:
-                self._print(text if self.format == "human" else data)
+            key = (finding.id, finding.place or finding.human())
+            before = self.found.get(key)
+            if before is None or _worse(finding, before):
+                self.found[key] = finding
+                self._print(finding)
 
-    def _print(self, text):
+    def _print(self, finding):
+        if self.format == "sarif":
+            return
+        text = {
+            "human": lambda: finding.human().strip("\n") + "\n",
+            "json": finding.json,
+            "github": lambda: finding.github(os.getcwd()),
+        }[self.format]()
         sys.stdout.flush()
-        print(text.strip("\n"), file=self.stream or sys.stderr)
-        if self.format == "human":
-            print(file=self.stream or sys.stderr)
+        print(text, file=self.stream or sys.stderr)
+
+    def close(self):
+        """Prints what can be said only when all is known."""
+        if self.format == "sarif":
+            print(_naiad.sarif(list(self.found.values()), os.getcwd()), file=self.stream or sys.stderr)
 
     def count(self, severity):
-        return sum(1 for found, _ in self.found.values() if found == severity)
+        return sum(1 for found in self.found.values() if found.severity == severity)
 
     def summary(self):
         """One line: what was checked and what was found."""
@@ -53,6 +64,10 @@ class Collector:
 
     def exit_code(self, deny_warnings=False):
         return int(self.count("error") > 0 or deny_warnings and self.count("warning") > 0)
+
+
+def _worse(finding, other):
+    return _SEVERITIES.index(finding.severity) > _SEVERITIES.index(other.severity)
 
 
 def _plural(n, noun):
@@ -77,22 +92,22 @@ def is_active():
     return _naiad.is_checked()
 
 
-def launched(kernel, rows, updated, failed):
-    """Called for each checked launch, by its executor. The fault of a failed one is the last row, and is
+def launched(kernel, findings, updated, failed):
+    """Called for each checked launch, by its executor. The fault of a failed one is the last finding, and is
     raised by whoever called."""
     global _updated
     _updated = tuple(updated)
     if _collector is not None:
         _collector.launches += 1
         _collector.kernels.add(kernel)
-        _collector.add(rows)
+        _collector.add(findings)
         return
     raised = None
-    for id, severity, _, _, text, data in rows[:-1] if failed else rows:
-        if severity == "error" and raised is None:
-            raised = from_diagnostic(id, text, data)
+    for finding in findings[:-1] if failed else findings:
+        if finding.severity == "error" and raised is None:
+            raised = from_finding(finding)
         else:
-            warnings.warn(NaiadWarning("\n" + text, id), stacklevel=4)
+            warnings.warn(NaiadWarning("\n" + finding.human(), finding.id), stacklevel=4)
     # What ended the launch comes after what was found before it.
     if raised is not None and not failed:
         raise raised
@@ -100,11 +115,21 @@ def launched(kernel, rows, updated, failed):
 
 def found(id, message, notes=(), help=()):
     """A finding of the Python side."""
-    row = _naiad.finding(id, message, list(notes), list(help))
+    finding = _naiad.finding(id, message, list(notes), list(help))
     if _collector is not None:
-        _collector.add([row])
+        _collector.add([finding])
     else:
-        warnings.warn(NaiadWarning("\n" + row[4], id), stacklevel=3)
+        warnings.warn(NaiadWarning("\n" + finding.human(), id), stacklevel=3)
+
+
+def collected(error):
+    """Gives what an exception was made of to the collector, where there is one and it has not had it. Says
+    whether it has now."""
+    finding = finding_of(error)
+    if _collector is None or finding is None:
+        return False
+    _collector.add([finding])
+    return True
 
 
 def changed_by_last_launch():

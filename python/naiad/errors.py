@@ -6,6 +6,7 @@ Each has ``.diagnostic``: the message, its places and its help as a dictionary o
 
 import json
 import warnings
+import weakref
 
 
 class TritonError(Exception):
@@ -100,14 +101,25 @@ _CLASSES = {
 }
 
 
-def from_diagnostic(id, text, diagnostic):
-    """The exception for a diagnostic, which is given drawn and as JSON."""
-    facts = json.loads(diagnostic)
+# What exceptions were made of. Not in them: exceptions may go to other processes, and findings cannot.
+_findings = weakref.WeakKeyDictionary()
+
+
+def from_finding(finding):
+    """The exception for a finding."""
+    facts = json.loads(finding.json())
     # Whatever else there is concerns the kernel's source.
-    found = _CLASSES.get(id, CompilationError)
+    found = _CLASSES.get(finding.id, CompilationError)
     if found is LaunchError and facts["message"].endswith(_TOO_LARGE):
         found = IntegerTooLargeError
-    return found("\n" + text, facts)
+    error = found("\n" + finding.human(), facts)
+    _findings[error] = finding
+    return error
+
+
+def finding_of(error):
+    """The finding that an exception was made of; none if of none."""
+    return _findings.get(error)
 
 
 # How the front end says so; Python has a class for just this.

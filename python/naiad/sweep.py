@@ -156,7 +156,9 @@ class Sweep:
 
     def run(self, collector=None):
         """Runs the cases up to the first that fails, and shows that. Says whether none does."""
-        stream = (collector and collector.stream) or sys.stderr
+        # A log for tools has no room for prose.
+        stream = collector.stream if collector is not None and collector.format == "human" else None
+        stream = stream or sys.stderr
         total = self.cases()
         was = check.is_active()
         _naiad.configure(True, 0)
@@ -191,8 +193,8 @@ class Sweep:
             return " ".join(words[: 2 if words[0].endswith(":") else 1])
         finally:
             check.collect(before)
-        errors = [row for row in rows if row[1] == "error"]
-        return f"a launch has an error ({errors[0][0]})" if errors else None
+        errors = [finding for finding in rows if finding.severity == "error"]
+        return f"a launch has an error ({errors[0].id})" if errors else None
 
 
 class _Nowhere:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 from pathlib import Path
 
@@ -29,10 +30,12 @@ def checked(monkeypatch, tmp_path):
     """Runs a script under the checker, with `triton` meaning Naiad; gives the findings as dictionaries."""
     monkeypatch.setattr(np, "empty", check._marking(np.empty))
     stream = io.StringIO()
-    before = check.collect(check.Collector("json", stream))
+    collector = check.Collector("json", stream)
+    before = check.collect(collector)
     _naiad.configure(True, 0)
 
-    def run(path, text=None):
+    def run(path, text=None, format="json"):
+        collector.format = format
         if text is None:
             text = path.read_text()
         else:
@@ -41,7 +44,12 @@ def checked(monkeypatch, tmp_path):
             path.write_text(text)
         text = text.replace("import triton.language as tl", "import naiad.language as tl")
         text = text.replace("import triton\n", "import naiad as triton\n")
-        exec(compile(text, str(path), "exec"), {"__name__": "__check__", "__file__": str(path)})
+        run = {"__name__": "__check__", "__file__": str(path)}
+        if format == "human":
+            with pytest.raises(KernelError):
+                exec(compile(text, str(path), "exec"), run)
+            return stream.getvalue()
+        exec(compile(text, str(path), "exec"), run)
         return [json.loads(line) for line in stream.getvalue().splitlines() if line]
 
     yield run
@@ -58,6 +66,19 @@ def test_finds_what_is_marked_and_nothing_else(path, checked):
         key = lines[0] if lines else None, d["id"]
         found[key] = max(d["severity"], found.get(key, "note"), key=order.index)
     assert found == _expected(path.read_text())
+
+
+DRAWN = sorted((ROOT / "tests" / "diag" / "checked").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", DRAWN, ids=lambda p: p.stem)
+def test_drawings(path, checked):
+    """`NAIAD_BLESS=1` rewrites what is drawn. The last launch of each script ends it."""
+    drawn = checked(path, format="human").replace(f"{path.parent}{os.sep}", "")
+    golden = path.with_suffix(".txt")
+    if os.environ.get("NAIAD_BLESS"):
+        golden.write_text(drawn)
+    assert drawn == golden.read_text()
 
 
 PAGES = sorted((ROOT / "docs" / "checks").glob("*.md"))

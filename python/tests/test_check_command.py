@@ -60,6 +60,34 @@ def test_json(naiad_command):
     assert (finding["id"], finding["severity"]) == ("padding-reduced", "error")
 
 
+def test_sarif(naiad_command, tmp_path):
+    found = tmp_path / "found.sarif"
+    arguments = ["check", "--format", "sarif", "--output", str(found), "script.py"]
+    done = naiad_command(*arguments, script=HEAD + WRONG * 2 + PARTLY)
+    # One log, whatever the script says; and each finding once in it.
+    assert (done.returncode, done.stderr) == (1, "")
+    [run] = json.loads(found.read_text())["runs"]
+    results = [(r["ruleId"], r["level"]) for r in run["results"]]
+    assert results == [("padding-reduced", "error"), ("unwritten-output", "warning")]
+    [at] = run["results"][0]["locations"]
+    assert at["physicalLocation"]["artifactLocation"]["uri"] == "script.py"
+    # What cannot be compiled is a result as well.
+    done = naiad_command(*arguments, script=(HEAD + RIGHT).replace("tl.sum", "tl.sun"))
+    [run] = json.loads(found.read_text())["runs"]
+    assert [r["ruleId"] for r in run["results"]] == ["unknown-tl-name"] and done.returncode == 1
+    done = naiad_command("check", "--format", "sarif", "script.py", script=HEAD + RIGHT)
+    assert json.loads(done.stderr)["runs"][0]["results"] == []
+    done = naiad_command("check", "--output", "no/such/folder", "script.py", script=HEAD + RIGHT)
+    assert done.returncode == 2 and "cannot be written" in done.stderr
+
+
+def test_github(naiad_command):
+    done = naiad_command("check", "--format", "github", "script.py", script=HEAD + WRONG)
+    first, summary = done.stderr.splitlines()
+    assert first.startswith("::error file=script.py,line=10,endLine=10,col=") and summary.endswith("1 error")
+    assert ",title=naiad%3A padding-reduced::kernel `total`" in first and done.returncode == 1
+
+
 def test_run_with_check_raises(naiad_command):
     text = HEAD + "    try:\n    " + WRONG + "    except triton.KernelError as e:\n        print(e.diagnostic['id'])\n"
     done = naiad_command("run", "--check", "script.py", script=text)

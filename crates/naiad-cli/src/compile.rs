@@ -33,17 +33,17 @@ enum Emit {
 }
 
 impl Compile {
-    pub fn main(&self, output: &Output) -> i32 {
+    pub fn main(&self, output: &mut Output) -> i32 {
         match self.compile(output) {
             Ok(text) => {
                 output.result(&text);
                 0
             }
-            Err(e) => output.fail(&e),
+            Err(e) => output.fail(e),
         }
     }
 
-    fn compile(&self, output: &Output) -> Result<String> {
+    fn compile(&self, output: &mut Output) -> Result<String> {
         let (file, name) = match self.kernel.rsplit_once("::") {
             Some((file, name)) => (file, Some(name)),
             None => (self.kernel.as_str(), None),
@@ -61,7 +61,7 @@ impl Compile {
         };
         let kernel = module.kernel(name)?;
         let compiled = kernel.compile(&kernel.parse_specs(&self.signature)?)?;
-        compiled.findings.iter().for_each(|d| output.diagnostic(d));
+        compiled.findings.iter().for_each(|d| output.diagnostic(d.clone()));
         match self.emit {
             Emit::Tile => Ok(compiled.func.to_string()),
             Emit::Optimized => naiad::stage(&compiled.func, Stage::Optimized),

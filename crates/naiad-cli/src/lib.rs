@@ -8,7 +8,7 @@
 //! | `lint FILE...` | reviews kernels without running anything |
 //!
 //! Exit codes: 0 is well, 1 is an error found or met, 2 is a wrong command line. Results go to
-//! stdout and messages to stderr. The command itself knows no Python: a [`ScriptRunner`] runs
+//! stdout and messages to stderr, or to the file that `--output` names. The command itself knows no Python: a [`ScriptRunner`] runs
 //! scripts, in this process or in another.
 
 mod compile;
@@ -50,6 +50,8 @@ pub enum DeviceChoice {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     pub format: Format,
+    /// The file to which findings go, if not to stderr.
+    pub output: Option<String>,
     /// Warnings count as errors for the exit code.
     pub deny_warnings: bool,
     /// The script is not run as such: its functions for `naiad.testing.sweep` are.
@@ -68,6 +70,7 @@ impl RunOptions {
             let deny = report.deny_warnings.then_some(["--deny", "warnings"]);
             args.extend(deny.into_iter().flatten().map(String::from));
             args.extend(report.sweep.then(|| "--sweep".to_string()));
+            args.extend(report.output.iter().flat_map(|o| ["--output".to_string(), o.clone()]));
         }
         args.extend(self.gpu.iter().flat_map(|gpu| ["--gpu".to_string(), gpu.clone()]));
         args
@@ -157,6 +160,7 @@ impl Check {
     fn main(self, runner: &dyn ScriptRunner) -> i32 {
         let report = Report {
             format: self.common.format,
+            output: self.common.output,
             deny_warnings: self.deny == Some(Deny::Warnings),
             sweep: self.sweep,
         };
@@ -174,8 +178,27 @@ fn run(runner: &dyn ScriptRunner, command: &[String], options: &RunOptions) -> i
 /// Options of commands that print diagnostics.
 #[derive(Args)]
 struct Common {
+    /// How findings are written.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Where to, if not to stderr.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<String>,
+}
+
+impl Common {
+    /// Does a command's work, and writes what it has to say. Gives the exit code.
+    fn reporting(&self, command: impl FnOnce(&mut Output) -> i32) -> i32 {
+        let mut output = Output::new(self.format);
+        let code = command(&mut output);
+        match output.finish(self.output.as_deref()) {
+            Ok(()) => code,
+            Err(e) => {
+                output::complain(&e);
+                2
+            }
+        }
+    }
 }
 
 /// Runs the command; `args` begins with the program's name. Returns the exit code.
@@ -193,7 +216,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, runner: &dyn ScriptRunner)
             run(runner, &command, &RunOptions { device, check, report: None, gpu })
         }
         Command::Check(command) => command.main(runner),
-        Command::Compile(command) => command.main(&Output::new(command.common.format)),
-        Command::Lint(command) => command.main(&Output::new(command.common.format)),
+        Command::Compile(command) => command.common.reporting(|output| command.main(output)),
+        Command::Lint(command) => command.common.reporting(|output| command.main(output)),
     }
 }

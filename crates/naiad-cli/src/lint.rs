@@ -21,10 +21,10 @@ pub struct Lint {
 }
 
 impl Lint {
-    pub fn main(&self, output: &Output) -> i32 {
-        let found: Vec<Diagnostic> = self.files.iter().flat_map(|file| lint_file(file)).collect();
-        found.iter().for_each(|d| output.diagnostic(d));
-        output.exit_code(&found)
+    pub fn main(&self, output: &mut Output) -> i32 {
+        let found = self.files.iter().flat_map(|file| lint_file(file));
+        found.for_each(|d| output.diagnostic(d));
+        output.exit_code()
     }
 }
 

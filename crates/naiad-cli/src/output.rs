@@ -1,4 +1,4 @@
-//! Printing: results to stdout, diagnostics to stderr.
+//! Printing: results to stdout, diagnostics to stderr or to a file.
 
 use clap::ValueEnum;
 use naiad::{Diagnostic, Severity, render};
@@ -11,6 +11,10 @@ pub enum Format {
     Human,
     /// One JSON object on each line.
     Json,
+    /// A SARIF 2.1.0 log.
+    Sarif,
+    /// Annotations of GitHub's, one on each line.
+    Github,
 }
 
 impl Format {
@@ -18,20 +22,21 @@ impl Format {
         match self {
             Format::Human => "human",
             Format::Json => "json",
+            Format::Sarif => "sarif",
+            Format::Github => "github",
         }
     }
 }
 
+/// What a command has to say, kept until it has ended: a SARIF log is one document.
 pub struct Output {
     format: Format,
-    style: render::Style,
+    said: Vec<Diagnostic>,
 }
 
 impl Output {
     pub fn new(format: Format) -> Output {
-        let style =
-            if stderr().is_terminal() { render::Style::COLOR } else { render::Style::PLAIN };
-        Output { format, style }
+        Output { format, said: Vec::new() }
     }
 
     pub fn result(&self, text: &str) {
@@ -39,22 +44,51 @@ impl Output {
         let _ = writeln!(stdout(), "{}", text.trim_end());
     }
 
-    pub fn diagnostic(&self, d: &Diagnostic) {
-        let text = match self.format {
-            Format::Human => render::human(d, self.style) + "\n",
-            Format::Json => render::json(d).to_string(),
-        };
-        let _ = writeln!(stderr(), "{text}");
+    pub fn diagnostic(&mut self, d: Diagnostic) {
+        self.said.push(d);
     }
 
-    /// The exit code of a command that found these.
-    pub fn exit_code<'d>(&self, found: impl IntoIterator<Item = &'d Diagnostic>) -> i32 {
-        found.into_iter().any(|d| d.severity == Severity::Error) as i32
-    }
-
-    /// Prints the error and gives the exit code.
-    pub fn fail(&self, error: &naiad::Error) -> i32 {
-        self.diagnostic(error.diagnostic());
+    /// Says an error and gives the exit code.
+    pub fn fail(&mut self, error: naiad::Error) -> i32 {
+        self.diagnostic(*error.into_diagnostic());
         1
     }
+
+    /// The exit code of a command that said this much.
+    pub fn exit_code(&self) -> i32 {
+        self.said.iter().any(|d| d.severity == Severity::Error) as i32
+    }
+
+    /// Writes all that was said.
+    pub fn finish(&self, file: Option<&str>) -> Result<(), String> {
+        let Some(file) = file else {
+            let style = match stderr().is_terminal() {
+                true => render::Style::COLOR,
+                false => render::Style::PLAIN,
+            };
+            // If nobody can be told, nobody can be told of that.
+            let _ = stderr().write_all(self.render(style).as_bytes());
+            return Ok(());
+        };
+        let text = self.render(render::Style::PLAIN);
+        std::fs::write(file, text).map_err(|e| format!("`{file}` cannot be written: {e}"))
+    }
+
+    fn render(&self, style: render::Style) -> String {
+        let base = std::env::current_dir().map_or(String::new(), |d| d.display().to_string());
+        if self.format == Format::Sarif {
+            return format!("{:#}\n", render::sarif(&self.said, &base, env!("CARGO_PKG_VERSION")));
+        }
+        let one = |d| match self.format {
+            Format::Human => render::human(d, style) + "\n\n",
+            Format::Json => render::json(d).to_string() + "\n",
+            Format::Sarif | Format::Github => render::github(d, &base) + "\n",
+        };
+        self.said.iter().map(one).collect()
+    }
+}
+
+/// Says what is wrong with the command itself.
+pub fn complain(text: &str) {
+    let _ = writeln!(stderr(), "error: {text}");
 }

@@ -32,7 +32,8 @@ fn run_hands_over_everything_after_the_script() {
 #[test]
 fn options_survive_a_process_boundary() {
     let (device, gpu) = (DeviceChoice::Cpu, Some("l4".to_string()));
-    let report = Report { format: Format::Json, deny_warnings: true, sweep: true };
+    let output = Some("found.sarif".to_string());
+    let report = Report { format: Format::Sarif, output, deny_warnings: true, sweep: true };
     for options in [
         RunOptions::default(),
         RunOptions { device, check: true, report: None, gpu: gpu.clone() },

@@ -1,6 +1,6 @@
 //! The one type of all messages to users.
 
-use crate::{Id, Loc, Place, Places};
+use crate::{Id, Loc, Picture, Place, Places};
 use std::any::Any;
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -37,6 +37,8 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// Calls that led to the primary place, innermost first.
     pub called_from: Vec<Place>,
+    /// The tile that the message is about.
+    pub picture: Option<Box<Picture>>,
     pub notes: Vec<String>,
     /// What to write instead.
     pub help: Vec<String>,
@@ -51,6 +53,7 @@ impl Diagnostic {
             message: message.into(),
             labels: Vec::new(),
             called_from: Vec::new(),
+            picture: None,
             notes: Vec::new(),
             help: Vec::new(),
         }
@@ -84,6 +87,11 @@ impl Diagnostic {
             self = self.primary(place, text);
         }
         self.called_from = chain.collect();
+        self
+    }
+
+    pub fn picture(mut self, picture: Option<Picture>) -> Diagnostic {
+        self.picture = picture.map(Box::new).or(self.picture);
         self
     }
 

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   Source ── Place (source, byte range) ──┐
-//!                                          ├── Diagnostic ── render::human | render::json
-//!   Places: Loc ── (Place, called-from) ───┘
+//!   Places: Loc ── (Place, called-from) ───┼── Diagnostic ── render::human | json | github
+//!   Picture (kinds of a tile's lanes) ─────┘   several ───── render::sarif
 //! ```
 //!
 //! A finding may be silenced at its line: see [`Diagnostic::is_allowed`].
@@ -14,9 +14,11 @@
 mod allow;
 mod diagnostic;
 mod ids;
+mod picture;
 mod place;
 pub mod render;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use ids::Id;
+pub use picture::{LaneKind, Picture};
 pub use place::{Loc, Place, Places, Source};

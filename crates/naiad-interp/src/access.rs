@@ -10,6 +10,7 @@ use crate::memory::{Memory, Origin, Tensor};
 use crate::slab::Slab;
 use crate::strided::{self, Dim, Dims};
 use crate::tile::{Affine, Dense, Rect, Tile};
+use naiad_diag::{LaneKind, Picture};
 use naiad_ir::{Scalar, Shape};
 use smallvec::SmallVec;
 
@@ -36,6 +37,22 @@ pub struct Target<'a> {
 impl Target<'_> {
     fn masked_off(&self) -> bool {
         self.mask.and_then(Tile::uniform) == Some(0)
+    }
+
+    /// The access as a picture, by what each lane that is not masked off, and its address, is.
+    pub fn picture(&self, kind: &dyn Fn(usize, i64) -> LaneKind) -> Option<Picture> {
+        let mut kinds = vec![LaneKind::Off; self.shape.numel()];
+        let walked = each_lane(self, None, &mut |chunk| {
+            for i in 0..chunk.n {
+                if let Some(address) = chunk.address(i) {
+                    let lane = chunk.start + i;
+                    kinds[lane] = kind(lane, address);
+                }
+            }
+            Ok(())
+        });
+        debug_assert!(walked.is_ok());
+        Picture::new(&self.shape.dims().collect::<Vec<_>>(), |lane| kinds[lane])
     }
 
     /// Whether any lane is not masked off, in whatever form the mask is.
@@ -260,13 +277,32 @@ impl<'c, 'a> Cursor<'c, 'a> {
         }
     }
 
+    /// A fault with a picture of which lanes are inside. Of checked launches only: machine code, whose
+    /// faults must read as those of plain launches, does not know the other lanes.
+    fn drawn(&self, fault: Fault, inside: &dyn Fn(i128, i128, i64) -> bool) -> Fault {
+        if !self.cx.views {
+            return fault;
+        }
+        let picture = self.t.picture(&|_, address| {
+            let lo = i128::from(address);
+            match inside(lo, lo + self.t.elem.size() as i128, address) {
+                true => LaneKind::Inside,
+                false => LaneKind::Outside,
+            }
+        });
+        Box::new(fault.picture(picture))
+    }
+
     #[cold]
     fn look_up(&mut self, address: i64, lane: usize) -> Result<(), Fault> {
         let size = self.t.elem.size();
         let (lo, hi) = (i128::from(address), i128::from(address) + size as i128);
         let cx = self.cx;
         let Some(tensor) = cx.memory.find(self.t.origin, lo, hi, self.access.writes()) else {
-            return Err(cx.site.out_of_bounds(cx.memory, &self.lane(address, lane)));
+            let fault = cx.site.out_of_bounds(cx.memory, &self.lane(address, lane));
+            return Err(self.drawn(fault, &|lo, hi, _| {
+                cx.memory.find(self.t.origin, lo, hi, self.access.writes()).is_some()
+            }));
         };
         if self.access.writes() && !tensor.writable {
             return Err(cx.site.read_only(tensor, &self.lane(address, lane)));
@@ -274,7 +310,8 @@ impl<'c, 'a> Cursor<'c, 'a> {
         let inside = |t: &Tensor<'_>| t.in_view(address, size);
         let views = cx.views && self.access.writes();
         if views && let Some(owner) = cx.memory.outside_view(self.t.origin, tensor, inside) {
-            return Err(cx.site.outside_view(owner, &self.lane(address, lane)));
+            let fault = cx.site.outside_view(owner, &self.lane(address, lane));
+            return Err(self.drawn(fault, &|_, _, address| owner.in_view(address, size)));
         }
         self.tensor = Some(tensor);
         self.lo = tensor.lo;

@@ -2,11 +2,10 @@
 //!
 //! What is done with findings is Python's: see `naiad/check.py`.
 
-use crate::errors::human;
+use crate::errors::{human, json};
 use naiad::{Diagnostic, Error, Id, Report, poison, render};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -101,34 +100,72 @@ pub fn launched(
         Ok(report) => (report.findings.iter().collect::<Vec<_>>(), report.updated.clone()),
         Err(e) => (before.iter().chain([e.diagnostic()]).collect(), Vec::new()),
     };
-    let rows = PyList::empty(py);
-    for finding in found {
-        rows.append(row(finding))?;
-    }
+    let rows = found.into_iter().map(|d| Finding(d.clone())).collect::<Vec<_>>();
     let module = py.import("naiad.check")?;
     module.getattr("launched")?.call1((kernel, rows, updated, ended.is_err()))?;
     Ok(())
 }
 
-/// A finding as Python gets it: id, severity, file and line, drawn, and as JSON.
-type Row = (&'static str, &'static str, String, u32, String, String);
+/// A finding, as Python sees it.
+#[pyclass(frozen, module = "naiad._naiad")]
+pub struct Finding(pub Diagnostic);
 
-fn row(d: &Diagnostic) -> Row {
-    let (file, line) = d.place().map_or((String::new(), 0), |p| (p.source.name.clone(), p.line()));
-    (d.id.name(), d.severity.name(), file, line, human(d), render::json(d).to_string())
+#[pymethods]
+impl Finding {
+    #[getter]
+    fn id(&self) -> &'static str {
+        self.0.id.name()
+    }
+
+    #[getter]
+    fn severity(&self) -> &'static str {
+        self.0.severity.name()
+    }
+
+    /// The name of the file that it is about, and the line; none for text that is in no file.
+    #[getter]
+    fn place(&self) -> Option<(String, u32)> {
+        self.0.place().map(|p| (p.source.name.clone(), p.line()))
+    }
+
+    /// Drawn as rustc would.
+    fn human(&self) -> String {
+        human(&self.0)
+    }
+
+    fn json(&self) -> String {
+        json(&self.0)
+    }
+
+    /// An annotation of GitHub's; files are named as seen from the folder `base`.
+    fn github(&self, base: &str) -> String {
+        render::github(&self.0, base)
+    }
+}
+
+/// The SARIF log of several findings; files are named as seen from the folder `base`.
+#[pyfunction]
+pub fn sarif(findings: Vec<PyRef<'_, Finding>>, base: &str) -> String {
+    let all = findings.iter().map(|f| &f.0);
+    format!("{:#}", render::sarif(all, base, env!("CARGO_PKG_VERSION")))
 }
 
 /// A finding that Python makes itself.
 #[pyfunction]
 #[pyo3(signature = (id, message, notes = Vec::new(), help = Vec::new()))]
-pub fn finding(id: &str, message: &str, notes: Vec<String>, help: Vec<String>) -> PyResult<Row> {
+pub fn finding(
+    id: &str,
+    message: &str,
+    notes: Vec<String>,
+    help: Vec<String>,
+) -> PyResult<Finding> {
     let Some(id) = Id::from_name(id) else {
         return Err(PyValueError::new_err(format!("no finding is called `{id}`")));
     };
     let mut d = Diagnostic::new(id, message);
     d.notes = notes;
     d.help = help;
-    Ok(row(&d))
+    Ok(Finding(d))
 }
 
 /// Whether launches are checked.

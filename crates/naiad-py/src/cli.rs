@@ -42,6 +42,7 @@ impl ScriptRunner for InProcess {
                             report.format.name(),
                             report.deny_warnings,
                             report.sweep,
+                            report.output.as_deref(),
                         ))?
                         .extract(),
                 }

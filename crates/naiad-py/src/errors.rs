@@ -1,5 +1,6 @@
 //! Errors of Naiad as exceptions of Python. Which class an id has is decided in `naiad.errors`.
 
+use crate::check::Finding;
 use naiad::{Diagnostic, Error, render};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -25,18 +26,17 @@ fn triton_error(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 
 /// The exception for an error.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
-    let diagnostic = error.diagnostic();
-    let made = from_diagnostic(py)
-        .and_then(|f| f.call1((diagnostic.id.name(), human(diagnostic), json(diagnostic))));
+    let finding = Finding(error.diagnostic().clone());
+    let made = from_finding(py).and_then(|f| f.call1((finding,)));
     match made {
         Ok(value) => PyErr::from_value(value),
         Err(e) => e,
     }
 }
 
-fn from_diagnostic(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+fn from_finding(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    FUNCTION.import(py, "naiad.errors", "from_diagnostic")
+    FUNCTION.import(py, "naiad.errors", "from_finding")
 }
 
 pub fn human(diagnostic: &Diagnostic) -> String {

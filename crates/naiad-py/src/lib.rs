@@ -45,7 +45,7 @@ use pyo3::prelude::*;
 mod _naiad {
     #[pymodule_export]
     use crate::check::{
-        conceal, expose, finding, is_checked, mark_initialized, mark_uninitialized,
+        Finding, conceal, expose, finding, is_checked, mark_initialized, mark_uninitialized, sarif,
     };
     #[pymodule_export]
     use crate::cli::cli_main;

@@ -31,6 +31,7 @@ pub struct Suspect {
     pub lanes: usize,
     pub example: Option<(usize, u64)>,
     /// What the operand's lanes are: for showing the image and the lane.
+    pub classes: Lanes,
     pub ty: Scalar,
     pub shape: Shape,
     /// A lane of the result that is another without them.
@@ -215,6 +216,7 @@ fn suspect(
         flagged: 0,
         lanes: shape.numel(),
         example: None,
+        classes: Lanes::split(&flags.live, Class::V, flags.outside, None),
         ty,
         shape,
         changed,
@@ -535,6 +537,7 @@ pub fn recurrence(acc: Input<'_>, t: Input<'_>, result: &Reg, own: Lanes) -> Poi
         flagged,
         lanes: n,
         example,
+        classes: if t.lanes.class.is_flagged() { t.lanes } else { acc.lanes }.clone(),
         ty,
         shape,
         changed,

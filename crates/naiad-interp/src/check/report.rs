@@ -1,7 +1,7 @@
 //! How findings are said.
 
 use super::judge::Verdict;
-use super::lanes::{Lanes, Source};
+use super::lanes::{Arbitrary, Class, Lanes, slice};
 use super::numeric::{self, Origin};
 use super::points::Suspect;
 use super::wrap::Int;
@@ -9,7 +9,8 @@ use super::{Checked, checker};
 use crate::exec::{Exec, Shared};
 use crate::fault::{Site, index, program};
 use crate::tile::number;
-use naiad_diag::{Diagnostic, Id, Severity};
+use naiad_diag::{Diagnostic, Id, LaneKind, Picture, Severity};
+use naiad_ir::function::Def;
 use naiad_ir::scalar::{BinaryFn, show};
 use naiad_ir::tile::{HintKind, TileOp};
 use naiad_ir::{Inst, Scalar, Shape, Value};
@@ -144,7 +145,7 @@ pub fn reduced(
     severity: Severity,
 ) -> Diagnostic {
     let shared = exec.shared;
-    let is_undefined = s.class == super::Class::U;
+    let is_undefined = s.class == Class::U;
     let (id, what) = match is_undefined {
         true => (Id::UndefinedReduced, "undefined lanes"),
         false => (Id::PaddingReduced, "padding lanes"),
@@ -162,10 +163,11 @@ pub fn reduced(
     let noun = if is_undefined { "undefined" } else { "padding" };
     let mut label =
         format!("{} of {} lanes are {noun} in {}", s.flagged, s.lanes, program(site.program));
+    let shape = written_shape(site, s);
     if let Some((lane, image)) = s.example {
-        label += &format!("; lane {} holds {}", index(&s.shape, lane), show(s.ty, image));
+        label += &format!("; lane {} holds {}", index(&shape, lane), show(s.ty, image));
     }
-    let mut report = at(site, id, message, label);
+    let mut report = at(site, id, message, label).picture(picture(&s.classes, &shape));
     report.severity = severity;
     let load = s.source.map(|x| x.inst);
     if let Some(load) = load {
@@ -193,6 +195,34 @@ pub fn reduced(
         Some(help) => report.help(help),
         None => report,
     }
+}
+
+/// The shape of what the source reduces: of all axes at once it is made one axis first.
+fn written_shape(site: &Site<'_>, s: &Suspect) -> Shape {
+    let func = site.func;
+    if let TileOp::Reduce { inputs, .. } = func.op(site.inst)
+        && let Some(Def::Result(inst, _)) = inputs.first().map(|&v| func.def(v))
+        && let TileOp::Reshape { src, .. } = func.op(inst)
+    {
+        return func.ty(*src).shape;
+    }
+    s.shape
+}
+
+/// Which lanes of a value are data.
+fn picture(lanes: &Lanes, shape: &Shape) -> Option<Picture> {
+    let classes = lanes.bytes(shape);
+    let arbitrary = match lanes.source().and_then(|s| s.arbitrary) {
+        Some(Arbitrary::OutsideView) => LaneKind::Outside,
+        Some(Arbitrary::Uninitialized) | None => LaneKind::Unwritten,
+    };
+    let kind = |i: usize| match Class::of_byte(u64::from(slice(&classes, shape)[i])) {
+        Class::K | Class::V => LaneKind::Data,
+        Class::P => LaneKind::Padding,
+        Class::U => LaneKind::Undefined,
+        Class::X => arbitrary,
+    };
+    Picture::new(&shape.dims().collect::<Vec<_>>(), kind)
 }
 
 /// What to write instead.
@@ -265,10 +295,11 @@ pub fn padding_added(
 pub fn undefined_used(
     exec: Run<'_, '_>,
     site: &Site<'_>,
-    source: Option<Source>,
+    lanes: &Lanes,
     lane: Option<(usize, &Shape)>,
     how: &str,
 ) -> Diagnostic {
+    let source = lanes.source();
     let tensor = source.and_then(|x| tensor_name(exec.shared, checker(exec), x.inst));
     let of = tensor.map_or(String::new(), |t| format!(" of `{t}`"));
     let verb = match how {
@@ -284,7 +315,8 @@ pub fn undefined_used(
         }
         _ => format!("in {}", program(site.program)),
     };
-    let report = at(site, Id::UndefinedUsed, message, place);
+    let drawn = lane.and_then(|(_, shape)| picture(lanes, shape));
+    let report = at(site, Id::UndefinedUsed, message, place).picture(drawn);
     let report = match source {
         Some(s) => also(report, site, s.inst, "loaded here without `other`"),
         None => report,

@@ -11,7 +11,7 @@ use crate::fault::{Fault, Lane, Site};
 use crate::memory::Tensor;
 use crate::slab::Slab;
 use crate::tile::{Dense, Tile};
-use naiad_diag::{Diagnostic, Id, Severity};
+use naiad_diag::{Diagnostic, Id, LaneKind, Severity};
 use naiad_ir::function::Def;
 use naiad_ir::scalar::BinaryFn;
 use naiad_ir::tile::{AtomicOp, Tile as TileIr, TileOp};
@@ -237,7 +237,7 @@ pub fn used(
         return;
     }
     if findings.wants(&site, Id::UndefinedUsed, Severity::Error) {
-        findings.add(&site, report::undefined_used(exec, &site, lanes.source(), lane, how));
+        findings.add(&site, report::undefined_used(exec, &site, lanes, lane, how));
     }
 }
 
@@ -376,7 +376,7 @@ fn loaded(
         lanes = over(&lanes, pointers, mask, &t.shape);
     }
     let Some((bytes, why, first)) = arbitrary(exec, &t) else { return lanes };
-    note_arbitrary(exec, p, inst, &t, why, first);
+    note_arbitrary(exec, p, inst, &t, why, first, &bytes);
     let mut own = lanes.bytes(&t.shape).copied(1, &t.shape);
     for (o, &x) in slice_mut(&mut own.slab, t.shape.numel()).iter_mut().zip(slice(&bytes, &t.shape))
     {
@@ -448,6 +448,7 @@ fn note_arbitrary(
     t: &Target<'_>,
     why: Arbitrary,
     lane: usize,
+    arbitrary: &Dense,
 ) {
     let site = exec.site(p, inst);
     let id = match why {
@@ -467,7 +468,15 @@ fn note_arbitrary(
         Arbitrary::Uninitialized => report_memory::uninitialized(&site, tensor, &lane),
     };
     finding.severity = Severity::Note;
-    exec.shared.findings.add(&site, finding);
+    let bad = match why {
+        Arbitrary::OutsideView => LaneKind::Outside,
+        Arbitrary::Uninitialized => LaneKind::Unwritten,
+    };
+    let picture = t.picture(&|lane, _| match slice(arbitrary, &t.shape)[lane] {
+        0 => LaneKind::Inside,
+        _ => bad,
+    });
+    exec.shared.findings.add(&site, finding.picture(picture));
 }
 
 /// A lane of an access, as messages name it.

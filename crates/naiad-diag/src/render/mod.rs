@@ -1,8 +1,16 @@
-//! Drawing diagnostics: for people as rustc draws them, for tools as JSON.
+//! Drawing diagnostics: for people as rustc draws them; for tools as JSON, as SARIF, as annotations of
+//! GitHub's.
+
+mod github;
+mod json;
+mod sarif;
+
+pub use github::github;
+pub use json::json;
+pub use sarif::sarif;
 
 use crate::{Diagnostic, Place, Severity};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
-use serde_json::{Value, json};
 
 /// How human output looks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -27,6 +35,9 @@ pub fn human(diagnostic: &Diagnostic, style: Style) -> String {
     let mut main = Group::with_title(title);
     for snippet in snippets(diagnostic) {
         main = main.element(snippet);
+    }
+    if let Some(picture) = &diagnostic.picture {
+        main = main.element(Level::NOTE.message(picture.to_string()));
     }
     for note in &diagnostic.notes {
         main = main.element(Level::NOTE.message(note));
@@ -92,32 +103,24 @@ fn range(place: &Place) -> std::ops::Range<usize> {
     start..end
 }
 
-/// The diagnostic as one JSON object. Lines and columns count from 1.
-pub fn json(diagnostic: &Diagnostic) -> Value {
-    json!({
-        "id": diagnostic.id.name(),
-        "severity": diagnostic.severity.name(),
-        "message": diagnostic.message,
-        "labels": diagnostic.labels.iter().map(|l| {
-            let mut at = json_place(&l.place);
-            at["text"] = json!(l.text);
-            at["primary"] = json!(l.primary);
-            at
-        }).collect::<Vec<_>>(),
-        "called_from": diagnostic.called_from.iter().map(json_place).collect::<Vec<_>>(),
-        "notes": diagnostic.notes,
-        "help": diagnostic.help,
-    })
+/// Everything but the places as plain text: the message, then its notes and its help.
+fn plain(diagnostic: &Diagnostic) -> String {
+    let mut lines = vec![diagnostic.message.clone()];
+    let label = diagnostic.labels.iter().find(|l| l.primary).map(|l| l.text.as_str());
+    lines.extend(label.filter(|text| !text.is_empty()).map(str::to_string));
+    lines.extend(diagnostic.notes.iter().map(|note| format!("note: {note}")));
+    lines.extend(diagnostic.help.iter().map(|help| format!("help: {help}")));
+    lines.join("\n")
 }
 
-fn json_place(place: &Place) -> Value {
-    let (line, column) = place.source.line_col(place.range.start);
-    let (end_line, end_column) = place.source.line_col(place.range.end);
-    json!({
-        "file": place.source.name,
-        "line": line,
-        "column": column,
-        "end_line": end_line,
-        "end_column": end_column,
-    })
+/// A file's name as seen from a folder, where it lies in there; slashes part the folders.
+fn relative<'n>(name: &'n str, base: &str) -> &'n str {
+    let base = base.trim_end_matches('/');
+    let inner = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('/'));
+    inner.filter(|_| !base.is_empty()).unwrap_or(name).trim_start_matches("./")
+}
+
+/// Whether the text that a place is in is no file's.
+fn is_generated(place: &Place) -> bool {
+    place.source.name.starts_with('<')
 }
