@@ -20,9 +20,10 @@ pub mod placed;
 
 pub use lower::Sharing;
 
+use naiad_diag::Loc;
+use naiad_ir::Function;
 use naiad_ir::thread::Thread;
 use naiad_ir::tile::{Tile, TileOp};
-use naiad_ir::{Function, Inst};
 use naiad_opt::axis::AxisInfo;
 use naiad_opt::ranges::{Inputs, Ranges};
 use placed::Placed;
@@ -106,6 +107,6 @@ fn sharing(func: &Function<Tile>, options: &Options) -> Sharing {
 #[derive(Clone, Debug)]
 pub struct Unsupported {
     pub what: String,
-    /// The op of the Tile IR function.
-    pub inst: Option<Inst>,
+    /// Where in the kernel.
+    pub loc: Option<Loc>,
 }

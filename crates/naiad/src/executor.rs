@@ -3,7 +3,7 @@
 //! Machine code (`naiad-cpu`) runs what it can; the reference executor (`naiad-interp`) runs the rest, and
 //! every launch that is checked. What machine code finds wrong is told in the reference executor's words.
 
-use crate::Result;
+use crate::{LaunchConfig, Result};
 use naiad_cpu::dist::{SiteInfo, Unsupported};
 use naiad_cpu::{CompileError, Facts, Level, Outcome};
 use naiad_diag::{Diagnostic, Id, Severity};
@@ -24,6 +24,8 @@ pub enum Executor {
     Machine,
     /// The reference executor.
     Reference,
+    /// Code for a GPU, run without one: for whoever tests the compiler.
+    Lockstep,
 }
 
 impl Executor {
@@ -33,6 +35,7 @@ impl Executor {
             "auto" => Some(Executor::Auto),
             "cpu" => Some(Executor::Machine),
             "interp" => Some(Executor::Reference),
+            "lockstep" => Some(Executor::Lockstep),
             _ => None,
         }
     }
@@ -54,6 +57,8 @@ pub(crate) struct Compiled {
     known: Mutex<Vec<(Facts, Code)>>,
     /// Whether somebody was told that there is none.
     said: AtomicBool,
+    #[cfg(feature = "cuda")]
+    lockstep: crate::lockstep::Compiled,
 }
 
 type Code = std::result::Result<Arc<Machine>, Arc<Refusal>>;
@@ -148,9 +153,15 @@ pub(crate) unsafe fn run(
     grid: [u32; 3],
     args: &[Arg],
     executor: Executor,
+    config: &LaunchConfig,
     options: &LaunchOptions<'_>,
 ) -> Result<Report> {
     let plain = options.policy == PolicyKind::Plain && !options.naive;
+    #[cfg(feature = "cuda")]
+    if executor == Executor::Lockstep && plain {
+        // SAFETY: as promised to this function.
+        return unsafe { machine.lockstep.run(code, grid, args, config, options) };
+    }
     if executor != Executor::Reference && plain {
         let mut arguments: Vec<naiad_cpu::Arg> = args.iter().map(argument).collect();
         match machine.get(code, &arguments) {

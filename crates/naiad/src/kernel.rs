@@ -356,7 +356,10 @@ impl Launch {
         let Made { compiled, code, machine, .. } = &*self.made;
         guard(format_args!("running `{}`", compiled.func.name), || {
             // SAFETY: as promised to this function.
-            unsafe { executor::run(machine, code, grid.counts(), &self.args, executor, options) }
+            unsafe {
+                let (grid, args) = (grid.counts(), &self.args);
+                executor::run(machine, code, grid, args, executor, &self.config, options)
+            }
         })
     }
 }

@@ -39,6 +39,8 @@ mod executor;
 mod gpu;
 mod grid;
 mod kernel;
+#[cfg(feature = "cuda")]
+mod lockstep;
 mod module;
 mod options;
 mod print;

@@ -180,7 +180,7 @@ impl Lower<'_> {
     }
 
     fn unsupported<T>(&self, what: impl Into<String>) -> Lowered<T> {
-        Err(Unsupported { what: what.into(), inst: None })
+        Err(Unsupported { what: what.into(), loc: Some(self.b.loc) })
     }
 
     /// All threads of the program wait for each other.

@@ -58,7 +58,7 @@ impl Emit<'_> {
         };
         self.to
             .push(block, PlacedOp { what, results, run }, loc)
-            .map_err(|why| Unsupported { what: why, inst: Some(inst) })
+            .map_err(|why| Unsupported { what: why, loc: Some(loc) })
     }
 
     /// A value in a layout; scalars have none.

@@ -61,21 +61,32 @@ pub struct Times {
 /// Compiles Tile IR to PTX.
 pub fn ptx(func: &Function<Tile>, inputs: &Inputs, target: &Target) -> Result<Ptx> {
     crate::guard(format_args!("compiling `{}` for a GPU", func.name), || {
-        let mut func = func.clone();
-        naiad_opt::optimize_for(&mut func, inputs);
-        let code = lower(&func, inputs, target)?;
-        let text = write(&code, target)?;
+        let code = naiad_gpu::compile(func, inputs, &target.options);
+        let code = code.map_err(|why| no_code(&why, func))?;
+        let kernel = naiad_ptx::Kernel {
+            func: &code.func,
+            threads: code.threads,
+            shared_bytes: code.shared_bytes,
+            max_regs: target.max_registers,
+        };
+        let chip = naiad_ptx::Target { capability: target.options.capability };
+        let text = naiad_ptx::write(&kernel, chip).map_err(|why| {
+            let message = format!("kernel `{}` cannot be written as PTX: {why}", func.name);
+            Error::from(Diagnostic::new(Id::Internal, message))
+        })?;
         Ok(Ptx { code, text })
     })
 }
 
-fn lower(func: &Function<Tile>, _: &Inputs, _: &Target) -> Result<naiad_gpu::Code> {
-    let message = format!("kernel `{}` is not compiled for a GPU: there is no compiler", func.name);
-    Err(Diagnostic::new(Id::NoGpuCode, message).into())
-}
-
-fn write(code: &naiad_gpu::Code, _: &Target) -> Result<String> {
-    Ok(code.func.to_string())
+/// Why a kernel does not run on a GPU.
+pub(crate) fn no_code(why: &naiad_gpu::Unsupported, func: &Function<Tile>) -> Error {
+    let message = format!("kernel `{}` is not compiled for a GPU: {}", func.name, why.what);
+    let report = Diagnostic::new(Id::NoGpuCode, message);
+    match why.loc {
+        Some(loc) => report.primary_at(&func.places, loc, ""),
+        None => report,
+    }
+    .into()
 }
 
 impl GpuCode {

@@ -14,6 +14,7 @@ mod code;
 mod variants;
 
 pub use buffer::CudaBuffer;
+pub(crate) use code::no_code;
 pub use code::{GpuCode, Ptx, Target, Times, ptx};
 pub(crate) use variants::Compiled;
 

@@ -1,0 +1,95 @@
+//! Launches on the CPU by the code for a GPU, whose threads go in lockstep: whoever tests the compiler for
+//! GPUs runs every test of the language so, on a machine that has none.
+
+use crate::gpu::no_code;
+use crate::{LaunchConfig, Result};
+use naiad_interp::lockstep::{BlockShape, Code, Options};
+use naiad_interp::{Arg, LaunchOptions, Report};
+use naiad_ir::{Elem, Scalar};
+use naiad_opt::interval::Interval;
+use naiad_opt::ranges::{Inputs, Param};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The chip that code is made for.
+const CAPABILITY: u32 = 90;
+
+/// Code of one variant, for each of the options and facts that it was launched with.
+#[derive(Default)]
+pub(crate) struct Compiled {
+    known: Mutex<Vec<(Key, Result<Arc<Ready>>)>>,
+}
+
+type Key = (naiad_gpu::Options, Vec<(u8, bool)>);
+
+struct Ready {
+    code: Code,
+    gpu: naiad_gpu::Code,
+}
+
+impl Compiled {
+    fn get(
+        &self,
+        code: &naiad_interp::Code,
+        args: &[Arg],
+        config: &LaunchConfig,
+    ) -> Result<Arc<Ready>> {
+        let options = naiad_gpu::Options { precise: true, ..config.target(CAPABILITY).options };
+        let func = code.func();
+        let facts =
+            args.iter().zip(func.params()).map(|(arg, &param)| match (arg, func.ty(param).elem) {
+                (Arg::Scalar(bits), Elem::Scalar(s)) if s.is_int() && s != Scalar::I1 => {
+                    (bits.trailing_zeros().min(4) as u8, *bits == 1)
+                }
+                (Arg::Tensor(t), _) => (t.address.trailing_zeros().min(4) as u8, false),
+                _ => (0, false),
+            });
+        let key = (options, facts.collect::<Vec<_>>());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = known.iter().find(|(k, _)| *k == key) {
+            return found.clone();
+        }
+        let param = |&(log, is_one): &(u8, bool)| Param {
+            range: is_one.then(|| Interval::point(1)),
+            divisible: Some(1 << log),
+        };
+        let inputs = Inputs { grid: None, params: key.1.iter().map(param).collect() };
+        let made = naiad_gpu::compile(func, &inputs, &options).map_err(|why| no_code(&why, func));
+        let made = made.and_then(|gpu| {
+            let shape = BlockShape { threads: gpu.threads, shared_bytes: gpu.shared_bytes };
+            let code = Code::new(Arc::new(gpu.func.clone()), shape)?;
+            Ok(Arc::new(Ready { code, gpu }))
+        });
+        known.push((key, made.clone()));
+        made
+    }
+
+    /// Runs a launch.
+    ///
+    /// # Safety
+    ///
+    /// As for [`naiad_interp::launch`].
+    pub unsafe fn run(
+        &self,
+        code: &naiad_interp::Code,
+        grid: [u32; 3],
+        args: &[Arg],
+        config: &LaunchConfig,
+        options: &LaunchOptions<'_>,
+    ) -> Result<Report> {
+        let ready = self.get(code, args, config)?;
+        let mut args = args.to_vec();
+        args.push(Arg::Scalar(u64::from(grid[0])));
+        let how = Options {
+            interrupt: options.interrupt,
+            clock: options.clock,
+            exposed: code.reachable(options.exposed),
+            ..Options::default()
+        };
+        // SAFETY: as promised to this function.
+        let ended = unsafe { ready.code.run(ready.gpu.blocks(grid), &args, &how) };
+        match ended {
+            Ok(_) => Ok(Report::default()),
+            Err(fault) => Err(fault.diagnostic(&ready.gpu.func).into()),
+        }
+    }
+}
