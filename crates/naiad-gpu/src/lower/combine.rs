@@ -229,6 +229,8 @@ impl Lower<'_> {
         let step = 1i64 << along.lanes[0];
         let (from, end, first) = if reverse { (step, 0, lower) } else { (-step, lower, 0) };
         let neighbour = self.add_constant(lane, from);
+        // Whose there is none takes that of the other end, and drops it.
+        let neighbour = self.and(neighbour, 31);
         let before: Element = sum.iter().map(|&v| self.shuffle_from(v, neighbour)).collect();
         let own = self.and(lane, lower);
         let first = self.i32(first);

@@ -6,7 +6,7 @@ use crate::layout::{Layout, Operand, operand};
 use crate::placed::rules;
 use naiad_ir::op::OpInfo;
 use naiad_ir::tile::{Tile, TileOp};
-use naiad_ir::{Block, Inst, Value};
+use naiad_ir::{Block, Inst, Shape, Value};
 use naiad_opt::structure::Structured;
 use smallvec::SmallVec;
 
@@ -278,7 +278,7 @@ impl Walk<'_> {
             op => {
                 let mut source = None;
                 op.each_value(&mut |v| source = source.or(context.is_tile(v).then_some(v)));
-                let shape = source.map_or(context.shape(value), |v| context.shape(v));
+                let shape = source.map_or(Shape::SCALAR, |v| context.shape(v));
                 let layout = context.default(&shape);
                 rules::result(op, shape_of, &layout).unwrap_or(layout)
             }
@@ -298,7 +298,7 @@ impl Walk<'_> {
 impl Context<'_> {
     /// The default layout, but for the lowest bits of an index, which are in registers whatever that
     /// costs.
-    fn blocked_by(&self, shape: &naiad_ir::Shape, pack: u32) -> Layout {
+    fn blocked_by(&self, shape: &Shape, pack: u32) -> Layout {
         let bits = (0..crate::layout::numel_bits(shape)).map(|b| 1 << b);
         let default = self.default(shape).neighbours(0, 2).len();
         let vector = (pack.trailing_zeros() as usize).max(default);
