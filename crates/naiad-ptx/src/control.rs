@@ -191,9 +191,13 @@ impl Rounds {
         let (skip, test) = if by < 0 { ("le", "gt") } else { ("ge", "lt") };
         // The nearest bound that has a number a step before it.
         let (clamp, nearest) = if by < 0 { ("min", most + by) } else { ("max", least + by) };
+        // Above a lower bound that is not as near to the end of the type as that, every bound has one.
+        let far =
+            lower.known_int().is_some_and(|l| if by < 0 { l <= nearest } else { l >= nearest });
         let limit = match upper.known_int() {
             Some(upper) if by < 0 => Operand::imm(class, upper.min(nearest) - by),
             Some(upper) => Operand::imm(class, upper.max(nearest) - by),
+            None if far => e.ins(&op("sub", class), class, [upper, step]),
             None => {
                 let bound = e.ins(&op(clamp, class), class, [upper, Operand::imm(class, nearest)]);
                 e.ins(&op("sub", class), class, [bound, step])

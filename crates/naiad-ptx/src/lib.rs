@@ -103,8 +103,29 @@ pub fn entry_name(name: &str) -> String {
         }
     }
     // A digit alone, or an underscore alone, begins no name.
-    if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() || out == "_" {
+    if out.starts_with(|c: char| c.is_ascii_digit()) || out == "_" {
         out.insert(0, '$');
     }
-    out
+    if out.is_empty() { "$_".to_string() } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::entry_name;
+
+    #[test]
+    fn names_of_entries() {
+        let cases = [
+            ("add", "add"),
+            ("_add_2", "_add_2"),
+            ("mod.add", "mod$2e$add"),
+            ("été", "$e9$t$e9$"),
+            ("2x", "$2x"),
+            ("_", "$_"),
+            ("", "$_"),
+        ];
+        for (name, entry) in cases {
+            assert_eq!(entry_name(name), entry);
+        }
+    }
 }

@@ -291,7 +291,8 @@ fn vector_suffix(words: usize) -> &'static str {
 pub fn address(p: Place) -> String {
     match p.disp {
         0 => format!("[{}]", p.base),
-        disp => format!("[{}{disp:+}]", p.base),
+        // A plus sign, whatever the number.
+        disp => format!("[{}+{disp}]", p.base),
     }
 }
 

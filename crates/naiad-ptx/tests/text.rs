@@ -12,7 +12,7 @@ mod common;
 
 use common::Assembler;
 use naiad_diag::Source;
-use naiad_ir::thread::Thread;
+use naiad_ir::thread::{Thread, ThreadOp};
 use naiad_ptx::{Kernel, Target};
 use std::path::{Path, PathBuf};
 
@@ -106,6 +106,19 @@ fn texts_are_as_they_were() {
                 "{name}: run with NAIAD_BLESS=1 and look at the difference:\n{blessed}"
             );
         }
+    }
+}
+
+#[test]
+fn every_op_has_a_text() {
+    let all: String = files().into_iter().map(|(_, file)| file).collect();
+    for (name, _) in ThreadOp::TABLE {
+        let stands = |word: &str| word == *name || word.split('.').next() == Some(name);
+        let found = all.lines().any(|line| {
+            let op = line.split_once(" = ").map_or(line, |(_, op)| op);
+            op.split_whitespace().next().is_some_and(stands)
+        });
+        assert!(found, "no case has the op `{name}`");
     }
 }
 

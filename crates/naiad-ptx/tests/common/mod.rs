@@ -66,13 +66,14 @@ fn inside(folder: &Path) -> Vec<PathBuf> {
 
 /// `24 registers`, and what there should be none of: stack and spills.
 fn usage(said: &str) -> String {
-    let mut parts = Vec::new();
-    for word in ["registers", "barriers", "bytes smem", "bytes stack frame", "bytes spill stores"] {
-        let before = said.split(word).next().filter(|b| b.len() < said.len());
-        let number = before.and_then(|b| b.split_whitespace().next_back()).unwrap_or("0");
-        if word == "registers" || number != "0" {
-            parts.push(format!("{number} {word}"));
-        }
-    }
-    parts.join(", ")
+    // Behind the names of the kernels, which may be anything.
+    let said = said.split_once("Function properties for").map_or(said, |(_, said)| said);
+    let said = said.split_once('\n').map_or(said, |(_, said)| said);
+    let number = |what: &str| {
+        let before = said.split_once(what)?.0;
+        before.split_whitespace().next_back().filter(|n| *n != "0")
+    };
+    let all = ["registers", "barriers", "bytes smem", "bytes stack frame", "bytes spill stores"];
+    let parts = all.iter().filter_map(|what| Some(format!("{} {what}", number(what)?)));
+    parts.collect::<Vec<_>>().join(", ")
 }
