@@ -3,6 +3,7 @@
 use naiad_diag::Loc;
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn, cast_bits};
 use naiad_ir::thread::{Builder, Thread, ThreadOp, ThreadType, Vector};
+use naiad_ir::tile::Constant;
 use naiad_ir::{Function, Scalar, Value};
 
 /// A function on numbers of certain types.
@@ -227,7 +228,7 @@ pub fn images(of: Scalar) -> Vec<u64> {
             f64::NAN,
             std::f64::consts::PI,
             std::f64::consts::E,
-            0.70710678,
+            0.7071,
         ];
         for x in numbers.into_iter().flat_map(|x| [x, -x]) {
             out.push(cast_bits(Scalar::F64, of, Rounding::Nearest, x.to_bits()));
@@ -299,3 +300,45 @@ fn packed(b: &mut Builder, x: &[Value]) -> Value {
         all => b.op(ThreadOp::Pack { lanes: all.to_vec() }),
     }
 }
+
+/// The row on arrays: the addresses of its operands' and of its results', and their length, an i32. A
+/// thread is for one element; each goes through memory as its type does.
+pub fn over_arrays(row: &Row) -> Function<Thread> {
+    let mut b = Builder::new(&row.name());
+    let arrays: Vec<Value> =
+        (0..row.arity()).map(|i| b.func.add_param(format!("x{i}"), ThreadType::ADDR)).collect();
+    let out = b.func.add_param("out", ThreadType::ADDR);
+    let length = b.func.add_param("length", ThreadType::I32);
+    let (thread, block) = (b.op(ThreadOp::ThreadId {}), b.op(ThreadOp::BlockId { axis: 0 }));
+    let threads = b.constant(Constant::int(Scalar::I32, THREADS.into()), 1);
+    let first = b.binary(BinaryFn::Mul, block, threads);
+    let index = b.binary(BinaryFn::Add, first, thread);
+    let inside = b.compare(Predicate::Lt, index, length);
+    b.if_else(
+        inside,
+        |b| {
+            let index = b.cast(index, Scalar::I64, Rounding::Nearest);
+            let at = |b: &mut Builder, array, of: Scalar| {
+                let size = b.i64(of.size() as i64);
+                let offset = b.mul(index, size);
+                b.addr_add(array, offset)
+            };
+            let mut operands = Vec::new();
+            for &array in &arrays {
+                let at = at(b, array, row.of);
+                operands.push(b.load(at, 0, Vector::scalar(row.of)));
+            }
+            let result = b.op(row.op(&operands));
+            let at = at(b, out, row.result);
+            b.store(at, 0, result);
+            Vec::new()
+        },
+        |_| Vec::new(),
+    );
+    b.run(ThreadOp::Return {});
+    naiad_ir::verify(&b.func).expect("verified");
+    b.func
+}
+
+/// Threads of a block of [`over_arrays`].
+pub const THREADS: u32 = 128;
