@@ -8,7 +8,7 @@ CARGO ?= cargo
 # What the extension is built from.
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml)
 
-.PHONY: demo extension test test-rust test-python fmt lint tidy clean
+.PHONY: demo extension ptxas test-ptx test test-rust test-python fmt lint tidy clean
 
 ## Build Naiad and run a script of Triton kernels on this machine's CPU.
 demo: extension
@@ -25,6 +25,18 @@ $(VENV)/.extension: $(VENV)/.tools $(SOURCES)
 	touch $@
 
 extension: $(VENV)/.extension
+
+# NVIDIA's assembler, which tests hold PTX to; it needs no GPU. Of one version, since how many registers
+# kernels take is compared.
+$(VENV)/.ptxas: $(VENV)/.tools
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "nvidia-cuda-nvcc==13.5.37"
+	touch $@
+
+ptxas: $(VENV)/.ptxas
+
+## Golden PTX: the texts, and what ptxas says of them.
+test-ptx: ptxas
+	$(CARGO) run --quiet -p xtask -- ptx
 
 test: test-rust test-python
 

@@ -1,4 +1,56 @@
-//! Thread IR as PTX text.
+//! Thread IR as PTX text, for chips from sm_80 on. It needs no CUDA.
+//!
+//! ```text
+//!   Function<Thread> --naiad_ir::thread::expand--> what there are instructions for --writer--> text
+//!
+//!   native.rs    what there are instructions for      cast.rs      conversions
+//!   writer.rs    the walk over the ops                memory.rs    accesses, packing
+//!   control.rs   loops, branches, parallel moves      atomics.rs   atomic accesses
+//!   emit.rs      registers, lines                     warp.rs      shuffles, votes, matrices
+//!   arith.rs     functions of numbers                 assembly.rs  inline assembly
+//! ```
+//!
+//! **Values.** Each lane is a register of its own, of the width of its type: `%pr` a predicate (i1),
+//! `%hw` 16 bits, `%w` 32, `%dw` 64. They have no types: a `bitcast`, a `splat`, an `extract`, a
+//! `shuffle` or a `pack` is no instruction. Eight bits are held in 32, extended after their type.
+//! Constants are operands of the instructions that use them. Addresses are of global memory, where a
+//! generic address is the same number.
+//!
+//! **Numbers.** Results have the bits that [`naiad_ir::scalar`] defines, NaN payloads apart. Every
+//! float instruction names its rounding, so that nothing is contracted, and none flushes subnormals.
+//! `native` ops alone are approximate; the bounds in the table are those of NVIDIA's manual.
+//!
+//! | op | PTX |
+//! |---|---|
+//! | `+ - *`, `fma`, `div`, `sqrt` of floats | `add.rn`, `mul.rn`, `fma.rn`, `div.rn`, `sqrt.rn` |
+//! | `floor ceil trunc rint` | `cvt.rmi`, `.rpi`, `.rzi`, `.rni` to the same type |
+//! | `min max` of floats | `min`, `max`; `min_nan max_nan` of fp32 `min.NaN`, of fp64 expanded |
+//! | other functions of floats | expanded |
+//! | integers | instructions of their width, 8 bits in 32 and extended again; `idiv rem` by 0 and -1 completed by `selp` |
+//! | i1 | `and.pred`, `or.pred`, `xor.pred`, `not.pred` |
+//! | conversions | `cvt`; from bf16 a move; fp8e5 and fp8e4nv by `cvt` from sm_89 on; other fp8, and roundings of fp8 toward zero, expanded |
+//! | `load store`, `shared_*` | `ld`, `st` of up to 16 bytes, `.global` or `.shared`; a mask predicates as many lanes as have the same, which hold 0 before |
+//! | hints | `.ca .cg .cs .cv .wb .wt`; else `.L1::evict_first`, `.L1::evict_last`; volatile is `ld.volatile` |
+//! | atomics | `atom`, `red`, `ld.acquire`, `st.release`: see `atomics.rs` |
+//! | `for while if` | labels and branches; carried values are registers, moved as if at once |
+//! | `regs` | registers |
+//! | `warp_shuffle warp_vote` | `shfl.sync`, 64 bits as two and fewer than 32 as one; `vote.sync`; of all 32 threads |
+//! | `barrier warp_barrier` | `bar.sync 0`, `bar.warp.sync` |
+//! | `async_*` | `cp.async.cg` of 16 bytes, `.ca` of fewer; a mask is the source's size; `commit_group`, `wait_group` |
+//! | `load_matrix` | `ldmatrix.sync.aligned.m8n8.xN.shared.b16`, `.trans` |
+//! | `mma` | `mma.sync.aligned.mMnNkK.row.col`; of fp8 from sm_89 on |
+//! | `native.exp2`, `log2` | `ex2.approx`: 2^-22 relative; `lg2.approx`: 2^-22, absolute from 0.5 to 2, else relative |
+//! | `native.sin`, `cos` | `sin.approx`, `cos.approx`: 2^-20.5 absolute from -2π to 2π, 2^-14.7 to 100π |
+//! | `native.tanh` | `tanh.approx`: 2^-11 relative, less than fp32 holds |
+//! | `native.rsqrt`, `sqrt` | `rsqrt.approx`: 2^-22.9 relative; `sqrt.approx`: 2^-23 |
+//! | `native.reciprocal`, `div` | `rcp.approx`: 1 ulp; `div.full`: 2 ulp |
+//! | `asm` | the text in braces, with registers for `$0`, `$1`, …: see `assembly.rs` |
+//! | `thread_id block_id num_blocks machine` | `%tid.x`, `%ctaid`, `%nctaid`, `%globaltimer`, `%smid` |
+//! | `trap`, `return` | `trap`, `ret` |
+//! | ops of a CPU | refused |
+//!
+//! The version of PTX is the oldest that knows the target and what is written, so that old drivers
+//! take the text.
 
 mod arith;
 mod assembly;

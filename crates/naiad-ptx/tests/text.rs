@@ -6,7 +6,8 @@
 //!
 //! Where there is a `ptxas` (see `common/mod.rs`), it must take every text, for its own target and for
 //! those behind it; what it says of registers, spills and shared memory stands in
-//! `tests/ptx/usage.txt`, so that a change shows what it costs.
+//! `tests/ptx/usage.txt`, so that a change shows what it costs. `cargo run -p xtask -- ptx` runs all this,
+//! and fails where there is no assembler.
 
 mod common;
 
@@ -15,6 +16,7 @@ use naiad_diag::Source;
 use naiad_ir::thread::{Thread, ThreadOp};
 use naiad_ptx::{Kernel, Target};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 const CASE: &str = "//// ";
 const BETWEEN: &str = "// ----\n";
@@ -26,6 +28,9 @@ fn folder() -> PathBuf {
 fn blesses() -> bool {
     std::env::var_os("NAIAD_BLESS").is_some()
 }
+
+/// Held while the files are read or rewritten: tests run side by side.
+static FILES: Mutex<()> = Mutex::new(());
 
 /// The files with their texts.
 fn files() -> Vec<(PathBuf, String)> {
@@ -87,6 +92,7 @@ fn text(title: &str, source: &str) -> Result<String, String> {
 
 #[test]
 fn texts_are_as_they_were() {
+    let _held = FILES.lock();
     for (path, file) in files() {
         let mut cases = file.split(CASE);
         let mut blessed = cases.next().unwrap_or("").to_string();
@@ -111,6 +117,7 @@ fn texts_are_as_they_were() {
 
 #[test]
 fn every_op_has_a_text() {
+    let _held = FILES.lock();
     let all: String = files().into_iter().map(|(_, file)| file).collect();
     for (name, _) in ThreadOp::TABLE {
         let stands = |word: &str| word == *name || word.split('.').next() == Some(name);
@@ -125,10 +132,12 @@ fn every_op_has_a_text() {
 #[test]
 fn ptxas_takes_the_texts() {
     let Some(assembler) = Assembler::find() else { return };
-    let mut usage = String::from(
-        "# What ptxas makes of the cases in this folder; NAIAD_BLESS=1 rewrites it.\n",
-    );
-    for (path, file) in files() {
+    let head = format!("# What ptxas {} makes of the cases here.\n", assembler.version());
+    let mut usage = head.clone();
+    let held = FILES.lock();
+    let files = files();
+    drop(held);
+    for (path, file) in files {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         usage += &format!("\n{name}\n");
         for case in file.split(CASE).skip(1) {
@@ -151,6 +160,11 @@ fn ptxas_takes_the_texts() {
         std::fs::write(&path, usage).expect("the file may be written");
     } else {
         let before = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(before == usage, "run with NAIAD_BLESS=1 and look at the difference:\n{usage}");
+        // Another version may take other registers.
+        let other = !before.starts_with(&head);
+        assert!(
+            other || before == usage,
+            "run with NAIAD_BLESS=1 and look at the difference:\n{usage}"
+        );
     }
 }

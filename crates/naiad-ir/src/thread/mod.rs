@@ -24,7 +24,9 @@
 //! in a grid; 32 threads of consecutive numbers are a warp. Functions are called as their parameters
 //! say; what is the same for all threads of a block is *uniform*. Where an op speaks of all threads of
 //! a block or warp, all of them come to it together, or it is a fault. A mask that is a `splat`
-//! predicates a whole access; with any other mask an access is made lane by lane.
+//! predicates a whole access; with any other mask an access is made lane by lane. An access lies at a
+//! multiple of its size, or of 16 bytes if it is larger: whoever makes a vector access there promises
+//! that, and a lane alone is as large as its type.
 //!
 //! The families of one kind of target are known by their [`Capability`]: a writer refuses what its
 //! target lacks, and the common core never depends on them.

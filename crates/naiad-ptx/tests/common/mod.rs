@@ -31,6 +31,15 @@ impl Assembler {
         found.map(|path| Assembler { path })
     }
 
+    /// `13.5.37`.
+    pub fn version(&self) -> String {
+        let output = Command::new(&self.path).arg("--version").output();
+        let said = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
+        let said = said.unwrap_or_default();
+        let version = said.split_whitespace().find_map(|word| word.strip_prefix('V'));
+        version.unwrap_or("of no known version").to_string()
+    }
+
     /// What the text's kernel uses on this target, or what is wrong with the text.
     pub fn run(&self, ptx: &str, capability: u32) -> Result<String, String> {
         self.start(ptx, capability, "-v").map(|said| usage(&said))

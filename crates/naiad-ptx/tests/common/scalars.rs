@@ -228,7 +228,7 @@ pub fn images(of: Scalar) -> Vec<u64> {
             f64::NAN,
             std::f64::consts::PI,
             std::f64::consts::E,
-            0.7071,
+            0.7,
         ];
         for x in numbers.into_iter().flat_map(|x| [x, -x]) {
             out.push(cast_bits(Scalar::F64, of, Rounding::Nearest, x.to_bits()));
