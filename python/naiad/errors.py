@@ -5,6 +5,7 @@ Each has ``.diagnostic``: the message, its places and its help as a dictionary o
 """
 
 import json
+import re
 import warnings
 import weakref
 
@@ -58,6 +59,26 @@ class DeviceAssertError(KernelError, AssertionError):
     """``tl.device_assert`` failed."""
 
 
+class GpuError(KernelError):
+    """A GPU cannot be used, or a launch on it went wrong."""
+
+
+class OutOfResources(TritonError):
+    """A kernel needs more of something than the device has. Tuners pass such a configuration over."""
+
+    def __init__(self, required=None, limit=None, name=None, text=None, diagnostic=None):
+        text = text or (
+            f"out of resource: {name}, required: {required}, limit: {limit}. "
+            "Smaller block sizes or fewer `num_stages` may help."
+        )
+        super().__init__(text, diagnostic)
+        self.required, self.limit, self.name = required, limit, name
+
+    def __reduce__(self):
+        # A tuner's workers send it on.
+        return type(self), (self.required, self.limit, self.name, str(self), self.diagnostic)
+
+
 class InternalError(TritonError, RuntimeError):
     """A bug of Naiad: please report it."""
 
@@ -96,6 +117,7 @@ _CLASSES = {
     ),
     "interrupted": KernelError,
     "out-of-memory": KernelError,
+    "gpu": GpuError,
     "internal": InternalError,
     "ir-syntax": InternalError,
 }
@@ -109,10 +131,14 @@ def from_finding(finding):
     """The exception for a finding."""
     facts = json.loads(finding.json())
     # Whatever else there is concerns the kernel's source.
-    found = _CLASSES.get(finding.id, CompilationError)
-    if found is LaunchError and facts["message"].endswith(_TOO_LARGE):
-        found = IntegerTooLargeError
-    error = found("\n" + finding.human(), facts)
+    text = "\n" + finding.human()
+    if finding.id == "out-of-resources":
+        error = OutOfResources(*_resource(facts), text, facts)
+    else:
+        found = _CLASSES.get(finding.id, CompilationError)
+        if found is LaunchError and facts["message"].endswith(_TOO_LARGE):
+            found = IntegerTooLargeError
+        error = found(text, facts)
     _findings[error] = finding
     return error
 
@@ -120,6 +146,15 @@ def from_finding(finding):
 def finding_of(error):
     """The finding that an exception was made of; none if of none."""
     return _findings.get(error)
+
+
+def _resource(facts):
+    """What is required, what there is, and of what, as a note says it."""
+    for note in facts.get("notes", ()):
+        found = re.match(r"out of resource: (.+), required: (\d+), limit: (\d+)", str(note))
+        if found:
+            return int(found[2]), int(found[3]), found[1]
+    return None, None, None
 
 
 # How the front end says so; Python has a class for just this.

@@ -5,6 +5,7 @@ import csv
 import os
 import time
 
+from .runtime import driver
 from .sweep import sweep
 
 
@@ -15,6 +16,12 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
     """
     if return_mode not in ("min", "max", "mean", "median", "all"):
         raise ValueError(f"unknown return_mode '{return_mode}'")
+    times = _on_gpu if driver.has_gpu() else _on_cpu
+    return _summary(times(fn, warmup, rep, grad_to_none or ()), quantiles, return_mode)
+
+
+def _on_cpu(fn, warmup, rep, grad_to_none):
+    """Milliseconds of each run, by the clock."""
     fn()
     start = time.perf_counter()
     for _ in range(5):
@@ -24,11 +31,49 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
         fn()
     times = []
     for _ in range(max(1, int(rep / estimate))):
-        for tensor in grad_to_none or ():
+        for tensor in grad_to_none:
             tensor.grad = None
         start = time.perf_counter()
         fn()
         times.append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+def _on_gpu(fn, warmup, rep, grad_to_none):
+    """Milliseconds of each run, between events of the GPU. Before each the caches are filled with other
+    memory, so that a run reads its own from where a first one would."""
+    gpu = driver.active.get_device_interface()
+    others = driver.active.get_empty_cache_for_benchmark()
+
+    def events(n):
+        return [gpu.Event(enable_timing=True) for _ in range(n)]
+
+    fn()
+    gpu.synchronize()
+    start, end = events(2)
+    start.record()
+    for _ in range(5):
+        driver.active.clear_cache(others)
+        fn()
+    end.record()
+    gpu.synchronize()
+    estimate = max(start.elapsed_time(end) / 5, 1e-3)
+    for _ in range(max(1, int(warmup / estimate))):
+        fn()
+    runs = max(1, int(rep / estimate))
+    starts, ends = events(runs), events(runs)
+    for start, end in zip(starts, ends):
+        for tensor in grad_to_none:
+            tensor.grad = None
+        driver.active.clear_cache(others)
+        start.record()
+        fn()
+        end.record()
+    gpu.synchronize()
+    return [start.elapsed_time(end) for start, end in zip(starts, ends)]
+
+
+def _summary(times, quantiles, return_mode):
     times.sort()
     if quantiles is not None:
         found = [_quantile(times, q) for q in quantiles]
@@ -44,11 +89,46 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
 
 
 def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
-    """As `do_bench`: there is no graph to record on a CPU."""
-    return do_bench(fn, 0, rep, grad_to_none, quantiles, return_mode)
+    """Milliseconds of ``fn`` without what its calls cost the host: many runs are recorded in a graph, which
+    the GPU replays. On a CPU there is nothing to record, and it is as `do_bench`."""
+    if not driver.has_gpu():
+        return do_bench(fn, 0, rep, grad_to_none, quantiles, return_mode)
+    import torch
+
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        # What is compiled and loaded must be so before the recording.
+        fn()
+        for tensor in grad_to_none or ():
+            tensor.detach_()
+            tensor.requires_grad_(True)
+            tensor.grad = None
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(5):
+            fn()
+        end.record()
+        torch.cuda.synchronize()
+        runs = max(1, min(1000, int(rep / max(start.elapsed_time(end) / 5, 1e-3))))
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(runs):
+                for tensor in grad_to_none or ():
+                    tensor.grad = None
+                fn()
+        times = []
+        for _ in range(10):
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(end) / runs)
+    return _summary(times, quantiles, return_mode)
 
 
-# There is no profiler of a GPU's to ask either.
+# There is no profiler to ask.
 do_bench_proton = do_bench
 do_bench_cudagraph_proton = do_bench_cudagraph
 
@@ -84,18 +164,30 @@ def _to_numpy(x):
     return np.asarray(x)
 
 
+def get_dram_gbps(device=None):
+    """GB/s that a GPU's memory can move at best."""
+    if not driver.has_gpu():
+        _refuse("get_dram_gbps", "measure the bandwidth of a large copy with `do_bench`")
+    found = driver.active.utils.get_device_properties(driver.active.get_current_device() if device is None else device)
+    # Two transfers for each beat of the clock, which is in kHz, over as many wires as the bus is wide.
+    return found["mem_clock_rate"] * found["mem_bus_width"] * 2 / 1e6 / 8
+
+
+def _refuse(name, instead):
+    raise NotImplementedError(
+        f"`triton.testing.{name}` tells what a GPU can do at best, and kernels run on this machine's "
+        f"CPU: {instead}"
+    )
+
+
 def _of_a_gpu(name, instead):
     def refuse(*args, **kwargs):
-        raise NotImplementedError(
-            f"`triton.testing.{name}` tells what a GPU can do at best, and kernels run on this machine's "
-            f"CPU: {instead}"
-        )
+        raise NotImplementedError(f"`triton.testing.{name}` is not known: {instead}")
 
     refuse.__name__ = name
     return refuse
 
 
-get_dram_gbps = _of_a_gpu("get_dram_gbps", "measure the bandwidth of a large copy with `do_bench`")
 get_max_tensorcore_tflops = _of_a_gpu(
     "get_max_tensorcore_tflops", "measure a large product of your matrix library's with `do_bench`"
 )

@@ -70,7 +70,9 @@ impl PyCompiled {
         let fields = self.options(py)?;
         fields.set_item("name", self.name(py)?)?;
         fields.set_item("hash", self.hash(py)?)?;
-        fields.set_item("shared", self.gpu.as_ref().map_or(0, |gpu| gpu.shared_bytes()))?;
+        if let Some(gpu) = &self.gpu {
+            fields.set_item("shared", gpu.shared_bytes())?;
+        }
         py.import("naiad.compiler")?.call_method("metadata", (), Some(&fields))
     }
 

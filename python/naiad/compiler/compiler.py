@@ -22,10 +22,10 @@ def metadata(**known):
     from ..alias import TRITON_VERSION
     from ..runtime import driver
 
+    # On a CPU no memory is shared out among programs. Kernels that size their grid by it divide by this.
+    known.setdefault("shared", 1)
     return KernelMetadata(
         **known,
-        # No memory is shared out among programs. Kernels that size their grid by it divide by this.
-        shared=1,
         tmem_size=0,
         global_scratch_size=0,
         profile_scratch_size=0,

@@ -1,22 +1,55 @@
 """The device, as host code asks for it: ``triton.runtime.driver.active``.
 
-It is this machine's CPU, or the GPU that the CPU impersonates for torch: see `naiad.cuda`.
+It is the GPU that torch or CuPy have, where there is one; else this machine's CPU, or the GPU that the
+CPU impersonates for torch: see `naiad.cuda`.
 """
 
+import functools
 import os
 import sys
 import time
 
-from .. import cuda
+from .. import _naiad, cuda
 from ..backends.compiler import GPUTarget
 from ..backends.driver import DriverBase
+
+
+def has_gpu():
+    """Whether tensors can be on a GPU of this machine's. Nothing is started for the answer until a library
+    that has such tensors is there."""
+    if cuda.gpu() is not None:
+        return False
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        return torch.cuda.is_available()
+    return "cupy" in sys.modules and _naiad.gpu_count() > 0
+
+
+@functools.cache
+def _real(ordinal):
+    return cuda.gpus.Gpu(**_naiad.gpu_facts(ordinal))
+
+
+def _gpu(device=None):
+    """The GPU, real or impersonated, with its figures; None where there is none."""
+    if not has_gpu():
+        return cuda.gpu()
+    return _real(_current() if device is None else device)
+
+
+def _current():
+    """The number of the current device."""
+    torch = sys.modules.get("torch")
+    if torch is not None and has_gpu():
+        return torch.cuda.current_device()
+    return 0
 
 
 class _Utils:
     @staticmethod
     def get_device_properties(device=0):
-        """Figures that kernels size themselves by; a core stands for a multiprocessor."""
-        gpu = cuda.gpu()
+        """Figures that kernels size themselves by; on a CPU a core stands for a multiprocessor."""
+        gpu = _gpu(device)
         if gpu is None:
             return {
                 "max_shared_mem": 228 * 1024,
@@ -90,40 +123,43 @@ class _DeviceInterface:
         return None
 
 
-class CpuDriver(DriverBase):
+class Driver(DriverBase):
     utils = _Utils()
 
     @staticmethod
     def get_current_target():
-        gpu = cuda.gpu()
+        gpu = _gpu()
         return GPUTarget("cpu", "native", 32) if gpu is None else GPUTarget("cuda", gpu.arch, gpu.warp_size)
 
     @staticmethod
     def get_current_device():
-        return 0
+        return _current()
 
     @staticmethod
     def set_current_device(device):
-        pass
+        if has_gpu() and "torch" in sys.modules:
+            sys.modules["torch"].cuda.set_device(device)
 
     @staticmethod
-    def get_current_stream(device=0):
+    def get_current_stream(device=None):
+        if has_gpu() and "torch" in sys.modules:
+            return sys.modules["torch"].cuda.current_stream(device).cuda_stream
         return 0
 
     @staticmethod
     def get_device_capability(device=0):
-        gpu = cuda.gpu()
+        gpu = _gpu(device)
         return (0, 0) if gpu is None else gpu.capability
 
     @staticmethod
     def get_active_torch_device():
         import torch
 
-        return torch.device("cpu") if cuda.gpu() is None else torch.device("cuda", 0)
+        return torch.device("cpu") if _gpu() is None else torch.device("cuda", _current())
 
     @staticmethod
     def get_device_interface():
-        if cuda.gpu() is None:
+        if _gpu() is None:
             return _DeviceInterface
         import torch
 
@@ -134,6 +170,8 @@ class CpuDriver(DriverBase):
         """Memory to overwrite so that the caches hold nothing else."""
         import torch
 
+        if has_gpu():
+            return torch.empty(256 << 20, dtype=torch.int8, device="cuda")
         return torch.empty(64 << 20, dtype=torch.int8)
 
     @staticmethod
@@ -151,7 +189,7 @@ class CpuDriver(DriverBase):
         return True
 
 
-active = default = CpuDriver()
+active = default = Driver()
 
 
 def set_active(driver):

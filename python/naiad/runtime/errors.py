@@ -1,6 +1,8 @@
 """Errors of launching, under the names that Triton has for them."""
 
-from ..errors import TritonError
+from ..errors import OutOfResources, TritonError
+
+__all__ = ["AutotunerError", "InterpreterError", "OutOfResources", "PTXASError"]
 
 
 class InterpreterError(TritonError):
@@ -14,13 +16,3 @@ class AutotunerError(TritonError):
 class PTXASError(TritonError):
     """Kept for code that catches it; nothing here calls ptxas."""
 
-
-class OutOfResources(TritonError):
-    """A kernel needs more of something than the device has."""
-
-    def __init__(self, required, limit, name):
-        super().__init__(
-            f"out of resource: {name}, required: {required}, limit: {limit}. "
-            "Smaller block sizes or fewer `num_stages` may help."
-        )
-        self.required, self.limit, self.name = required, limit, name

@@ -450,6 +450,14 @@ class MockTensor:
         is_dtype = type(arg).__name__ == "dtype" and type(arg).__module__ == "torch"
         return MockTensor(arg) if is_dtype else arg
 
+    def __getattr__(self, name):
+        # What is compiled for it is for the GPU, if there is one; otherwise it has no such attribute.
+        from . import driver
+
+        if name == "device" and driver.has_gpu():
+            return driver.active.get_active_torch_device()
+        raise AttributeError(name)
+
     def stride(self):
         strides = [1]
         for extent in reversed(self.shape[1:]):
