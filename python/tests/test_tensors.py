@@ -185,7 +185,7 @@ def test_torch_tensors_that_kernels_cannot_take():
 def test_tensors_on_other_devices_are_refused():
     class Elsewhere(TorchLike):
         class device:
-            type = "cuda"
+            type = "xpu"
 
     with pytest.raises(triton.LaunchError, match="lies on the device"):
         store_at[(1,)](Elsewhere(np.zeros(1, np.float32), "torch.float32"), 0)

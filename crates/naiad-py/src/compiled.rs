@@ -51,6 +51,7 @@ impl PyCompiled {
         let stages = PyDict::new(py);
         stages.set_item("tile", self.compiled.func.to_string())?;
         if let Some(gpu) = &self.gpu {
+            stages.set_item("placed", gpu.ptx.placed().map_err(|e| exception(py, &e))?)?;
             stages.set_item("thread", gpu.ptx.code.func.to_string())?;
             stages.set_item("ptx", &gpu.ptx.text)?;
             stages.set_item("cubin", PyBytes::new(py, &gpu.cubin))?;

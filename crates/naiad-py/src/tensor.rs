@@ -165,8 +165,10 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
             }
             let elem = elem_of(&obj.getattr(intern!(py, "dtype"))?)?;
             let address: usize = part(&data_ptr.call0()?, "`data_ptr()` that gives")?;
-            let index: Option<u32> = device.getattr(intern!(py, "index"))?.extract()?;
-            return Ok(elsewhere(elem, address, Location::Cuda(index.unwrap_or(0))));
+            // Without a number it is the first.
+            let index = device.getattr_opt(intern!(py, "index"))?.filter(|index| !index.is_none());
+            let ordinal = index.map_or(Ok(0), |index| index.extract())?;
+            return Ok(elsewhere(elem, address, Location::Cuda(ordinal)));
         }
         let why = format!("lies on the device '{device}': kernels run on CPUs and NVIDIA's GPUs");
         return unfit(why, "move it: `x.cpu()`");

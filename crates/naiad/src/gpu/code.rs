@@ -22,16 +22,24 @@ pub struct Target {
     pub max_registers: Option<u32>,
 }
 
-impl Target {
-    fn jit(&self) -> JitOptions {
-        JitOptions { max_registers: self.max_registers, ..JitOptions::default() }
-    }
-}
-
 /// A kernel as PTX, which needs no GPU.
 pub struct Ptx {
     pub code: naiad_gpu::Code,
     pub text: String,
+    func: Function<Tile>,
+    inputs: Inputs,
+    target: Target,
+}
+
+impl Ptx {
+    /// The kernel as Placed IR: tiles with their layouts. Made anew, for people to look at.
+    pub fn placed(&self) -> Result<String> {
+        crate::guard(format_args!("placing `{}`", self.func.name), || {
+            let placed = naiad_gpu::placed(&self.func, &self.inputs, &self.target.options);
+            let (placed, _) = placed.map_err(|why| no_code(&why, &self.func))?;
+            Ok(placed.to_string())
+        })
+    }
 }
 
 /// A kernel that is loaded on a GPU.
@@ -74,7 +82,8 @@ pub fn ptx(func: &Function<Tile>, inputs: &Inputs, target: &Target) -> Result<Pt
             let message = format!("kernel `{}` cannot be written as PTX: {why}", func.name);
             Error::from(Diagnostic::new(Id::Internal, message))
         })?;
-        Ok(Ptx { code, text })
+        let (func, inputs, target) = (func.clone(), inputs.clone(), *target);
+        Ok(Ptx { code, text, func, inputs, target })
     })
 }
 
@@ -103,7 +112,8 @@ impl GpuCode {
         room_for(gpu, &func.name, &ptx.code, target)?;
 
         let start = Instant::now();
-        let options = target.jit();
+        // The most registers stand in the text.
+        let options = JitOptions::default();
         let (capability, driver) = (gpu.facts().capability(), gpu.driver_version());
         let key = cache::Key { ptx: &ptx.text, capability, driver, options };
         let kept = cache::load(&key);
@@ -121,7 +131,7 @@ impl GpuCode {
         let start = Instant::now();
         // SAFETY: it was linked for a device of this kind by this driver.
         let function = unsafe { Module::load(gpu.context(), &cubin) }.and_then(|module| {
-            let name = CString::new(entry(&ptx.text)).unwrap_or_default();
+            let name = CString::new(naiad_ptx::entry_name(&func.name)).unwrap_or_default();
             module.function(&name, ptx.code.shared_bytes)
         });
         let function = function.map_err(|e| gpu.fault(&e))?;
@@ -282,23 +292,4 @@ fn room_for(gpu: &Gpu, name: &str, code: &naiad_gpu::Code, target: &Target) -> R
 fn out_of_resources(message: String, what: &str, required: u32, limit: u32) -> Diagnostic {
     let note = format!("out of resource: {what}, required: {required}, limit: {limit}");
     Diagnostic::new(Id::OutOfResources, message).note(note)
-}
-
-/// The name of the kernel in PTX.
-fn entry(ptx: &str) -> &str {
-    let name = ptx.split_once(".entry").map_or("", |(_, rest)| rest).trim_start();
-    let end = name.find(|c: char| c == '(' || c.is_whitespace()).unwrap_or(name.len());
-    &name[..end]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::entry;
-
-    #[test]
-    fn the_entry_is_found() {
-        assert_eq!(entry(".visible .entry add_kernel(\n.param"), "add_kernel");
-        assert_eq!(entry(".visible .entry k\n(\n)"), "k");
-        assert_eq!(entry("nothing"), "");
-    }
 }

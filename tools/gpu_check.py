@@ -1,0 +1,126 @@
+"""Checks Naiad on a machine with a GPU, where nothing can be built: what is to be run was built before.
+
+    python tools/gpu_check.py --build        on the machine that builds: a wheel and the driver's self-test
+    python tools/gpu_check.py                on the machine with the GPU
+    python tools/gpu_check.py --only self,launch,ops
+
+`--build` writes `.gpu/`, which git ignores; carry it to the other machine, where this installs the wheel
+into a folder of its own and runs with it:
+
+    self      the self-test of `naiad-cuda`
+    launch    kernels from Python on torch's tensors: results, streams, graphs, faults, what a launch costs
+    ops       tests/ops with the arrays on the GPU
+    python    python/tests
+    bench     bench/gpu.py
+
+Each part says what failed; the last lines are a summary. The exit code is the number of parts that failed.
+"""
+
+import argparse
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILT = ROOT / ".gpu"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", action="store_true")
+    parser.add_argument("--only", default="self,launch,ops,python")
+    parser.add_argument("--out", default=os.environ.get("OUT", "."), help="a folder for logs")
+    parser.add_argument("--seconds", type=float, default=540, help="for everything")
+    args, rest = parser.parse_known_args()
+    if args.build:
+        return build()
+    return check(args, rest)
+
+
+def build():
+    """A wheel of one file for every Python from 3.10 on, without what debuggers need."""
+    shutil.rmtree(BUILT, ignore_errors=True)
+    BUILT.mkdir()
+    maturin = shutil.which("maturin", path=f"{ROOT}/.venv/bin:{os.environ['PATH']}")
+    subprocess.run(
+        [maturin, "build", "--quiet", "--profile", "dev", "--strip", "--compatibility", "linux", "--out", BUILT],
+        cwd=ROOT, check=True,
+    )
+    subprocess.run(["cargo", "build", "--quiet", "-p", "naiad-cuda", "--example", "selftest"], cwd=ROOT, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    shutil.copy(target / "debug/examples/selftest", BUILT / "selftest")
+    for path in sorted(BUILT.iterdir()):
+        print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 2**20:.1f} MiB")
+    return 0
+
+
+def check(args, rest):
+    start = time.monotonic()
+    site = Path(tempfile.mkdtemp(prefix="naiad-site-"))
+    wheels = glob.glob(f"{BUILT}/*.whl")
+    if not wheels:
+        print(f"there is no wheel in {BUILT}: run with --build first, and carry the folder")
+        return 1
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", site, *wheels]
+    subprocess.run(install, check=True)
+    # Beside the tests' own folders the repository's package, which has no extension, must not be found.
+    env = {**os.environ, "PYTHONPATH": str(site), "NAIAD_CACHE_DIR": str(site / "cache"), "PYTHONUNBUFFERED": "1"}
+    pytest = [sys.executable, "-m", "pytest", "-q", "-x" if "-x" in rest else "--maxfail=40", "--tb=line", "-p", "no:cacheprovider"]
+    if "python" not in args.only:
+        pytest += ["-n", "0"] if has("xdist") else []
+    parts = {
+        "self": [str(BUILT / "selftest")],
+        "launch": [*pytest, "tools/gpu_tests.py"],
+        "ops": [*pytest, "tests/ops"],
+        "python": [*pytest, "python/tests", "--deselect", "python/tests/test_readme.py"],
+        "bench": [sys.executable, "bench/gpu.py", *rest],
+    }
+    results = {}
+    for name in args.only.split(","):
+        left = args.seconds - (time.monotonic() - start)
+        log = Path(args.out) / f"gpu-{name}.log"
+        print(f"== {name}", flush=True)
+        extra = {"NAIAD_TEST_DEVICE": "cuda", "NAIAD_PRECISE": "1"} if name == "ops" else {}
+        results[name] = run(parts[name], {**env, **extra}, log, max(left, 5), tail=40)
+    print("== summary")
+    for name, (code, last, seconds) in results.items():
+        print(f"{name:8} {'ok' if code == 0 else f'FAILED ({code})':12} {seconds:6.1f} s  {last}")
+    return sum(code != 0 for code, _, _ in results.values())
+
+
+def has(module):
+    import importlib.util
+
+    return importlib.util.find_spec(module) is not None
+
+
+def run(command, env, log, seconds, tail):
+    """Runs a part with its output in a log, of which the end is shown."""
+    start = time.monotonic()
+    with open(log, "w") as file:
+        try:
+            done = subprocess.run(command, cwd=ROOT, env=env, stdout=file, stderr=subprocess.STDOUT, timeout=seconds)
+            code = done.returncode
+        except subprocess.TimeoutExpired:
+            code = 124
+    text = log.read_text(errors="replace")
+    # Lines of many failures tell little by their end alone: the kinds of failure come first.
+    kinds = {}
+    for line in re.findall(r"^(?:E  +|\S+:\d+: )(.*)$", text, re.M):
+        kinds[line[:160]] = kinds.get(line[:160], 0) + 1
+    for line, count in sorted(kinds.items(), key=lambda pair: -pair[1])[:12]:
+        if count > 1:
+            print(f"{count:5} times: {line}")
+    lines = text.rstrip().splitlines()
+    print("\n".join(lines[-tail:]), flush=True)
+    return code, lines[-1] if lines else "", time.monotonic() - start
+
+
+if __name__ == "__main__":
+    sys.exit(main())
