@@ -248,7 +248,14 @@ driver! {
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         give!(free = 139 << 30, total = 140 << 30)
     }
-    fn cuPointerGetAttribute(_value: *mut c_void, _attribute: c_int, _address: u64) { 1 }
+    // Every address is the device's, and none is shared with the host.
+    fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, _address: u64) {
+        if attribute != 9 {
+            return 1;
+        }
+        *value.cast::<c_int>() = 0;
+        0
+    }
 
     fn cuStreamCreate(stream: *mut Handle, _flags: c_uint) {
         give!(stream = std::ptr::without_provenance_mut(0x2000))

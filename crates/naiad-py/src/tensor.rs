@@ -95,7 +95,11 @@ fn array_on_gpu(obj: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> Result<
     let typestr: String = interface.get_item(intern!(py, "typestr"))?.extract()?;
     let (address, _): (usize, bool) = interface.get_item(intern!(py, "data"))?.extract()?;
     let elem = elem_of_typestr(obj, &typestr)?;
-    match naiad::cuda::Driver::get().ok().and_then(|driver| driver.device_of(address)) {
+    let driver = match naiad::cuda::Driver::get() {
+        Ok(driver) => driver,
+        Err(e) => return unfit(format!("lies on a GPU, and {e}"), "copy it to the CPU first"),
+    };
+    match driver.device_of(address) {
         Some(ordinal) => Ok(elsewhere(elem, address, Location::Cuda(ordinal))),
         // Nothing is read or written through an address that is null.
         None if address == 0 => Ok(elsewhere(elem, address, Location::Cuda(0))),
