@@ -39,6 +39,7 @@ mod infer;
 mod ops;
 mod runtime;
 mod types;
+pub mod uniform;
 mod verify;
 
 pub use build::{Branch, Builder, Expand, ForLoop};
