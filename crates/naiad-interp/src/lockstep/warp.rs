@@ -80,13 +80,13 @@ impl Exec<'_> {
         let (src, result) = (self.code.slot(src), self.code.slot(self.code.func.results(inst)[0]));
         for t in mask.threads() {
             let by = self.values.row::<u32>(self.code.slot(lane), 0)[t] as i32;
-            if !(0..WARP as i32).contains(&by) {
+            if mode != ShuffleMode::Index && !(0..WARP as i32).contains(&by) {
                 let what = format!("speaks of lane {by}, and a warp has lanes 0 to {}", WARP - 1);
                 return self.fault(FaultKind::BadLane, inst, Some(t), what);
             }
             let own = (t % WARP) as i32;
             let from = match mode {
-                ShuffleMode::Index => by,
+                ShuffleMode::Index => by & 31,
                 ShuffleMode::Xor => own ^ by,
                 ShuffleMode::Up => own - by,
                 ShuffleMode::Down => own + by,

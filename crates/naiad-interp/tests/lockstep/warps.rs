@@ -17,6 +17,7 @@ fn shuffles_pass_values() {
     let own = |mode: &str| format!("%v = warp_shuffle.{mode} %t, %n : i32\n store %yt, %v disp=0");
     let lanes = |f: fn(i32) -> i32| Vec::from_iter((0..64).map(|t| t / 32 * 32 + f(t % 32)));
     assert_eq!(numbers(&own("index"), 64, 5), lanes(|_| 5));
+    assert_eq!(numbers(&own("index"), 64, -1), lanes(|_| 31), "five bits count");
     assert_eq!(numbers(&own("xor"), 64, 5), lanes(|t| t ^ 5));
     assert_eq!(numbers(&own("up"), 64, 5), lanes(|t| if t < 5 { t } else { t - 5 }));
     assert_eq!(numbers(&own("down"), 64, 5), lanes(|t| if t > 26 { t } else { t + 5 }));

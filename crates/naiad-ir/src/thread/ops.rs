@@ -111,8 +111,9 @@ ops! {
         "async_wait" AsyncWait { pending: u32 } Writes => infer::async_wait;
 
         // For a GPU: the 32 threads of a warp together. All of them must come here together.
-        /// The value that another thread of the warp passes: the one of number `lane`, or of the own
-        /// number xor, plus or minus it (its own if there is no such thread); `lane` is 0 to 31.
+        /// The value that another thread of the warp passes: the one whose number `lane` has in its five
+        /// low bits, or of the own number xor, plus or minus `lane` (its own if there is no such thread),
+        /// which is then 0 to 31.
         "warp_shuffle" WarpShuffle { mode: ShuffleMode, src: Value, lane: Value } Stays => infer::warp_shuffle;
         /// Whether any, or every, thread of the warp passes true.
         "warp_vote" WarpVote { mode: VoteMode, cond: Value } Stays => infer::warp_vote;
