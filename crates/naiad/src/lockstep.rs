@@ -5,6 +5,7 @@ use crate::gpu::no_code;
 use crate::{LaunchConfig, Result};
 use naiad_interp::lockstep::{BlockShape, Code, Options};
 use naiad_interp::{Arg, LaunchOptions, Report};
+use naiad_ir::thread::uniform;
 use naiad_ir::{Elem, Scalar};
 use naiad_opt::interval::Interval;
 use naiad_opt::ranges::{Inputs, Param};
@@ -55,6 +56,8 @@ impl Compiled {
         let inputs = Inputs { grid: None, params: key.1.iter().map(param).collect() };
         let made = naiad_gpu::compile(func, &inputs, &options).map_err(|why| no_code(&why, func));
         let made = made.and_then(|gpu| {
+            naiad_ir::verify(&gpu.func)?;
+            uniform::check(&gpu.func)?;
             let shape = BlockShape { threads: gpu.threads, shared_bytes: gpu.shared_bytes };
             let code = Code::new(Arc::new(gpu.func.clone()), shape)?;
             Ok(Arc::new(Ready { code, gpu }))
