@@ -59,7 +59,7 @@ except ImportError:
     torch = None
 
 BURST = 4e-3  # seconds for which a side is timed in a round
-REST = 2e-3  # seconds after which the threads of the side before are asleep
+REST = 12e-3  # seconds after which the threads of the side before are asleep: torch's spin for 8 ms
 DISTURBED = 0.02  # of a burst's time, that its threads waited for a core
 
 

@@ -57,9 +57,9 @@ pub fn run(threads: usize, total: u64, grain: u64, job: &Job<'_>) -> bool {
 const MAX_THREADS: usize = 1024;
 
 /// Turns of the loop in which a thread waits before it sleeps. A turn is the processor's pause of 40 to
-/// 140 cycles, so this is 10 to 40 microseconds: about what is between two launches that a script
-/// makes in a row. Being woken takes longer than that.
-const SPINS: u32 = 1000;
+/// 140 cycles, so this is 60 to 250 microseconds: more than a script mostly takes between two launches.
+/// A thread that has to be woken comes 20 microseconds late, which made a launch of 65 one of 86.
+const SPINS: u32 = 5000;
 
 fn run_on(
     workers: &mut Vec<Worker>,
