@@ -377,3 +377,30 @@ fn a_kept_tile_is_made_behind_the_stores_that_its_loads_see() {
         );
     }
 }
+
+#[test]
+fn booleans_that_are_moved_become_0_or_1() {
+    // Element 240 is 241, whose first byte is not 0 and not 1.
+    for turned in ["%b", "%t"] {
+        agree(
+            &format!(
+                "tile @k(%p p: *i32, %out out: *i32) {{ {MATRIX}
+                  %in = bitcast %p to=*i1 : *i1
+                  %first = const value=960:i32 : i32
+                  %from = ptr_add %in, %first : *i1
+                  %all = splat %from shape=(16,16) : <16x16x*i1>
+                  %far = ptr_add %all, %cols16 : <16x16x*i1>
+                  %b = load %far : <16x16xi1>
+                  %t = permute %b order=(1,0) : <16x16xi1>
+                  %bytes = bitcast %out to=*i1 : *i1
+                  %bytes16 = splat %bytes shape=(16,16) : <16x16x*i1>
+                  %into = ptr_add %bytes16, %o : <16x16x*i1>
+                  store %into, {turned}
+                  return
+                }}"
+            ),
+            &[256, 256],
+            &[],
+        );
+    }
+}

@@ -38,7 +38,9 @@ impl Dist<'_> {
         let target = self.access(store)?;
         let formulas = [(store, identity(job.rank)), (load, map.clone())];
         let reached = |key: &(Inst, Map)| matches!(n.reaches.get(key), Some(Reach::Formula { .. }));
+        // A boolean in memory is any byte, and becomes 0 or 1 on the way.
         if source.elem != target.elem
+            || source.elem.is_bool()
             || self.may_alias(ptr, source.ptr)
             || !formulas.iter().all(reached)
         {

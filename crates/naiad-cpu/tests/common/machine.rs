@@ -9,7 +9,7 @@ use naiad_interp::{Arg, Code, Oracle};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Inst};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A kernel's machine code for arguments like those that it was made for.
 pub struct Machine {
@@ -89,10 +89,18 @@ pub fn fault(d: &Diagnostic) -> String {
     lines.join("\n")
 }
 
-/// Ends kernels that run for seconds: what is made smaller may lose the end of a loop.
+/// Ends kernels that run for seconds: what is made smaller may lose the end of a loop. Seconds of the
+/// processor, so that both sides are stopped alike however busy the machine is.
 pub fn patience() -> impl Fn() -> bool + Sync {
-    let end = Instant::now() + Duration::from_secs(3);
-    move || Instant::now() > end
+    let end = processor_time() + Duration::from_secs(3);
+    move || processor_time() > end
+}
+
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes the time to where it is told.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 struct Host<'a> {
