@@ -12,6 +12,7 @@
 //! scripts, in this process or in another.
 
 mod compile;
+mod guess;
 mod lint;
 mod output;
 

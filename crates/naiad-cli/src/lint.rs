@@ -1,16 +1,19 @@
 //! `naiad lint`: what can be said of kernels without launching them.
 //!
-//! Types of arguments are not known here. Where defaults and annotations leave some open, they are
-//! guessed, and then only such findings are kept as cannot come from a wrong guess: a false report
-//! costs more trust than a missed one.
+//! Types of arguments are not known here. A comment above a kernel may say them,
+//!
+//! ```text
+//! # naiad: signature(x_ptr=*fp16, n=i32<=300000, BLOCK=1024, grid=4096)
+//! ```
+//!
+//! as `naiad compile --signature` does, and besides how large numbers may be and how many programs there
+//! are. Otherwise they are guessed, see [`crate::guess`]; where no guess compiles, that is said.
 
 use crate::Common;
+use crate::guess::{Guess, bears};
 use crate::output::Output;
 use clap::Args;
-use naiad::{
-    Annotation, Diagnostic, HostValue, Id, Kernel, LiveHost, Module, Param, ParamSpec, Scalar,
-    Type, Value,
-};
+use naiad::{Declared, Diagnostic, FunctionSource, Id, Kernel, LiveHost, Module, Place};
 
 #[derive(Args)]
 pub struct Lint {
@@ -36,8 +39,10 @@ fn lint_file(file: &str) -> Vec<Diagnostic> {
     let kernels = module.kernels().into_iter();
     let mut found: Vec<Diagnostic> = Vec::new();
     for d in kernels.flat_map(|name| lint_kernel(&module, name)) {
-        // A helper that several kernels call is reported once.
-        if !found.contains(&d) {
+        // A helper that several kernels call is reported once; their messages name them, so the place
+        // tells.
+        let same = |f: &Diagnostic| f.id == d.id && f.place().is_some() && f.place() == d.place();
+        if !found.contains(&d) && !found.iter().any(same) && !d.is_allowed() {
             found.push(d);
         }
     }
@@ -45,83 +50,155 @@ fn lint_file(file: &str) -> Vec<Diagnostic> {
 }
 
 fn lint_kernel(module: &Module, name: &str) -> Vec<Diagnostic> {
-    let kernel = match module.kernel(name) {
-        Ok(kernel) => kernel,
+    let read = || -> naiad::Result<_> {
+        let kernel = module.kernel(name)?;
+        let source = kernel.source()?;
+        Ok((kernel, source))
+    };
+    let (kernel, source) = match read() {
+        Ok(read) => read,
         Err(e) => return vec![*e.into_diagnostic()],
     };
-    let guess = Guess::new(&kernel);
-    match kernel.compile(&guess.specs) {
-        Ok(compiled) => compiled.findings.iter().filter(|d| guess.bears(d)).cloned().collect(),
-        Err(e) => Some(*e.into_diagnostic()).filter(|d| guess.bears(d)).into_iter().collect(),
+    let signatures = signatures(&source);
+    if signatures.is_empty() {
+        return lint_guessed(&kernel, &source);
+    }
+    signatures.iter().flat_map(|place| lint_declared(&kernel, place)).collect()
+}
+
+/// With the types that a comment says.
+fn lint_declared<H: LiveHost>(kernel: &Kernel<H>, place: &Place) -> Vec<Diagnostic> {
+    let run = || -> naiad::Result<_> {
+        let (types, declared) =
+            declared(place.text(), kernel.signature().index_of("grid").is_none())?;
+        Ok((kernel.parse_specs(&types)?, declared))
+    };
+    let (specs, declared) = match run() {
+        Ok(read) => read,
+        // What is wrong is in the comment.
+        Err(e) => return vec![e.into_diagnostic().primary(place.clone(), "")],
+    };
+    match kernel.compile(&specs) {
+        Ok(compiled) => [compiled.findings.clone(), naiad::review(&compiled, &declared)].concat(),
+        Err(e) => vec![*e.into_diagnostic()],
     }
 }
 
-/// A specialization made up from what the text says.
-struct Guess {
-    specs: Vec<ParamSpec>,
-    /// Names of the parameters for which the text did not say enough.
-    guessed: Vec<String>,
-}
-
-impl Guess {
-    fn new<H: LiveHost>(kernel: &Kernel<H>) -> Guess {
-        let mut guess = Guess { specs: Vec::new(), guessed: Vec::new() };
-        for param in &kernel.signature().params {
-            let said = said(kernel, param);
-            if said.is_none() {
-                guess.guessed.push(param.info.name.clone());
+fn lint_guessed<H: LiveHost>(kernel: &Kernel<H>, source: &FunctionSource) -> Vec<Diagnostic> {
+    let guess = Guess::new(kernel);
+    let (all_said, result) = guess.compile(kernel);
+    match result {
+        Ok(compiled) => {
+            let found = compiled.findings.iter().filter(|d| all_said || bears(d)).cloned();
+            found.chain(naiad::review(&compiled, &Declared::default())).collect()
+        }
+        Err(e) if all_said || bears(&e) => vec![*e],
+        // A function that others call is seen where they call it.
+        Err(_) if is_helper(source) => Vec::new(),
+        Err(e) => {
+            let message = format!(
+                "kernel `{}` was not reviewed: with types that were guessed for its arguments it does not compile",
+                kernel.name()
+            );
+            let mut d =
+                Diagnostic::new(Id::CheckLimit, message).note(format!("{}: {}", e.id, e.message));
+            if let Some(place) = e.called_from.last().or(e.place()) {
+                d = d.primary(place.clone(), "");
             }
-            guess.specs.push(said.unwrap_or_else(|| guessed(param)));
+            vec![d.help(
+                "say them above the kernel: `# naiad: signature(x_ptr=*fp32, n=i32, BLOCK=1024)`",
+            )]
         }
-        guess
-    }
-
-    /// Whether a finding holds whatever the arguments are.
-    fn bears(&self, d: &Diagnostic) -> bool {
-        let of_the_text = match d.id {
-            Id::SyntaxError
-            | Id::UnsupportedPython
-            | Id::UnknownTlName
-            | Id::BadGlobal
-            | Id::Internal => true,
-            // A name that nothing assigns; one that some path assigns may depend on a guess.
-            Id::UndefinedName => d.labels.len() == 1,
-            // Of literals only: an extent made from a guess is no news.
-            Id::BadShape => d.place().is_some_and(|place| {
-                let words = place.text().split(|c: char| !c.is_alphanumeric() && c != '_');
-                let mut names =
-                    words.filter(|w| w.starts_with(|c: char| c.is_alphabetic() || c == '_'));
-                names.all(|w| ["tl", "triton", "language", "arange", "zeros", "full"].contains(&w))
-            }),
-            _ => false,
-        };
-        of_the_text || self.guessed.is_empty()
     }
 }
 
-/// What default and annotation say.
-fn said<H: LiveHost>(kernel: &Kernel<H>, param: &Param) -> Option<ParamSpec> {
-    if param.info.variadic {
-        return Some(ParamSpec::Tuple { items: Vec::new(), names: None });
+const MARK: &str = "naiad: signature(";
+
+/// The signatures in the comments right above a function and between its decorators.
+fn signatures(source: &FunctionSource) -> Vec<Place> {
+    let text = &source.source.text;
+    let mut start = source.range.start;
+    while let Some(line) =
+        text[..start].lines().next_back().filter(|l| l.trim_start().starts_with('#'))
+    {
+        start -= (line.len() + 1).min(start);
     }
-    if let Annotation::Forced(elem) = param.annotation {
-        return Some(ParamSpec::Value(Type { elem, ..Type::I32 }));
+    let head = text[source.range.start..]
+        .find("def ")
+        .map_or(source.range.end, |i| source.range.start + i);
+    let mut found = Vec::new();
+    let mut at = start;
+    while let Some(i) = text[at..head].find(MARK) {
+        let from = at + i + MARK.len();
+        let end = text[from..head].find(')').map_or(from, |i| from + i);
+        found.push(Place::new(source.source.clone(), from..end));
+        at = end.max(from);
     }
-    match kernel.default(&param.info.name) {
-        Ok(Value::Host(value)) if param.info.has_default && param.info.is_constexpr => {
-            Some(ParamSpec::Constexpr(value))
-        }
-        _ => None,
-    }
+    found
 }
 
-fn guessed(param: &Param) -> ParamSpec {
-    let name = param.info.name.to_lowercase();
-    if param.info.is_constexpr {
-        ParamSpec::Constexpr(HostValue::Int(16))
-    } else if name.contains("ptr") || name.len() == 1 && name != "n" && name != "m" && name != "k" {
-        ParamSpec::Value(Type::pointer(Scalar::F32))
-    } else {
-        ParamSpec::Value(Type::I32)
+/// What a signature says of types, and of sizes.
+fn declared(text: &str, grid_is_ours: bool) -> naiad::Result<(String, Declared)> {
+    let bad = |what: &str| {
+        let message = format!("`{what}` is no number of programs, and no largest number");
+        naiad::Error::from(Diagnostic::new(Id::BadLaunch, message))
+    };
+    let (mut types, mut declared) = (Vec::new(), Declared::default());
+    for item in text.split(',') {
+        match (item.split_once("<="), item.split_once('=')) {
+            (Some((head, most)), _) => {
+                let name = head.split('=').next().unwrap_or(head).trim().to_string();
+                let most = most.trim().replace('_', "").parse().map_err(|_| bad(most.trim()))?;
+                declared.at_most.insert(name, most);
+                types.push(head.to_string());
+            }
+            (None, Some((name, count))) if grid_is_ours && name.trim() == "grid" => {
+                let counts = count.split('x').map(|n| n.trim().replace('_', "").parse::<u32>());
+                let counts =
+                    counts.collect::<Result<Vec<_>, _>>().map_err(|_| bad(count.trim()))?;
+                let mut grid = [1; 3];
+                if counts.len() > 3 {
+                    return Err(bad(count.trim()));
+                }
+                grid[..counts.len()].copy_from_slice(&counts);
+                declared.grid = Some(grid);
+            }
+            _ => types.push(item.to_string()),
+        }
+    }
+    Ok((types.join(","), declared))
+}
+
+/// Whether other functions of the file call it, or pass it on, and nothing launches it.
+fn is_helper(source: &FunctionSource) -> bool {
+    let (text, name) = (&source.source.text, source.name.as_str());
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut called = false;
+    for (i, _) in text.match_indices(name) {
+        let (before, after) = (&text[..i], &text[i + name.len()..]);
+        if before.ends_with(is_word) || after.starts_with(is_word) || before.ends_with("def ") {
+            continue;
+        }
+        match after.trim_start().chars().next() {
+            Some('[') => return false,
+            Some('(' | ')' | ',') => called = true,
+            _ => {}
+        }
+    }
+    called
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_signature_declares() {
+        let (types, known) = declared("x=*fp32, n=i32<=300_000, B=16, grid=4 x 2", true).unwrap();
+        assert_eq!(types, "x=*fp32, n=i32, B=16");
+        assert_eq!(known.at_most["n"], 300_000);
+        assert_eq!(known.grid, Some([4, 2, 1]));
+        assert_eq!(declared("grid=i32", false).unwrap().0, "grid=i32");
+        assert!(declared("n=i32<=many", true).is_err() && declared("grid=few", true).is_err());
     }
 }

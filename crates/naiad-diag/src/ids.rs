@@ -149,6 +149,12 @@ ids! {
     // Lint.
     /// A mask that is computed and never used.
     UnusedMask = "unused-mask", Warning;
+    /// A kernel that does not use which program it is.
+    UnusedProgramId = "unused-program-id", Note;
+    /// A sum of the lanes that a mask leaves, divided by the number of all lanes.
+    BlockDivisor = "block-divisor", Warning;
+    /// Lanes are compared with a stride where a width is meant.
+    StrideBound = "stride-bound", Note;
 
     // Ours.
     /// Text of IR that does not parse.

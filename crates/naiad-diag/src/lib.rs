@@ -17,6 +17,7 @@ mod ids;
 mod picture;
 mod place;
 pub mod render;
+pub mod text;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use ids::Id;

@@ -11,6 +11,7 @@
 //!     ranges         between which numbers integers lie, what does not wrap             ranges.rs
 //!     axis           runs of equal, of consecutive, of divisible elements               axis.rs
 //!     affine         which tiles are formulas of the lane's index                       affine.rs
+//!   lint             what can be said of a kernel without a launch                       lint/
 //!   facts            what is known of a launch, and what of it was asked                facts.rs
 //! ```
 //!
@@ -25,6 +26,7 @@ mod dce;
 pub mod facts;
 pub mod interval;
 mod licm;
+mod lint;
 mod numbering;
 pub mod ranges;
 mod rewrite;
@@ -34,6 +36,7 @@ pub mod structure;
 pub use canonical::{canonicalize, canonicalize_within};
 pub use dce::dce;
 pub use licm::licm;
+pub use lint::lint;
 pub use split::split_carried;
 
 use naiad_ir::Function;

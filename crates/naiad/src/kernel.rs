@@ -7,8 +7,8 @@ use crate::specialize::{Located, Specialization, encode_spec};
 use crate::value::Location;
 use crate::variants::{Made, Variants};
 use crate::{
-    Args, CompileOptions, Compiled, Device, Error, FnRef, Grid, HostValue, IntoGrid, LaunchConfig,
-    ParamSpec, Result, Value, guard,
+    Args, CompileOptions, Compiled, Device, Error, FnRef, FunctionSource, Grid, HostValue,
+    IntoGrid, LaunchConfig, ParamSpec, Result, Value, guard,
 };
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, LaunchOptions, Report};
@@ -94,6 +94,14 @@ impl<H: LiveHost> Kernel<H> {
 
     pub fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    /// The kernel's text.
+    pub fn source(&self) -> Result<FunctionSource> {
+        self.host.source(self.function).map_err(|e| {
+            let message = format!("the source of `{}` cannot be read: {e}", self.name());
+            Error::from(Diagnostic::new(Id::BadEncoding, message))
+        })
     }
 
     pub fn host(&self) -> &H {

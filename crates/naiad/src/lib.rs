@@ -45,6 +45,7 @@ mod module;
 mod options;
 mod print;
 mod recorder;
+mod review;
 mod signature;
 mod specialize;
 mod text;
@@ -65,6 +66,7 @@ pub use module::Module;
 /// The driver of NVIDIA's GPUs.
 #[cfg(feature = "cuda")]
 pub use naiad_cuda as cuda;
+pub use naiad_diag::text::names as names_in;
 pub use naiad_diag::{Diagnostic, Id, Label, Place, Severity, Source, render};
 pub use naiad_front::host::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef};
 pub use naiad_front::names::{
@@ -78,5 +80,6 @@ pub use naiad_ir::{Elem, Pointer, Scalar, Type};
 pub use options::LaunchConfig;
 pub use print::{PrintLayout, PrintOptions, Printer};
 pub use recorder::{LiveHost, Question};
+pub use review::{Declared, review};
 pub use signature::{Bound, Param, Signature, Slot};
 pub use value::{Descriptor, Location, Tensor, Value};

@@ -9,6 +9,7 @@ use super::{Checked, checker};
 use crate::exec::{Exec, Shared};
 use crate::fault::{Site, index, program};
 use crate::tile::number;
+use naiad_diag::text::{argument, call};
 use naiad_diag::{Diagnostic, Id, LaneKind, Picture, Severity};
 use naiad_ir::function::Def;
 use naiad_ir::scalar::{BinaryFn, show};
@@ -62,34 +63,6 @@ pub fn tensor_name(shared: &Shared<'_>, check: &super::Checker, inst: Inst) -> O
     Some(shared.memory.tensors.get(base as usize)?.as_ref()?.name.to_string())
 }
 
-/// The parts of a call's text: what is called, and its arguments.
-fn call(text: &str) -> Option<(&str, Vec<&str>)> {
-    let (callee, rest) = text.split_once('(')?;
-    let inner = rest.strip_suffix(')')?;
-    let callee = callee.trim();
-    let plain = callee.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
-    if !plain || callee.is_empty() {
-        return None;
-    }
-    let (mut depth, mut start, mut args) = (0i32, 0, Vec::new());
-    for (i, c) in inner.char_indices() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                args.push(inner[start..i].trim());
-                start = i + 1;
-            }
-            _ => {}
-        }
-        if depth < 0 {
-            return None;
-        }
-    }
-    args.push(inner[start..].trim());
-    Some((callee, args.into_iter().filter(|a| !a.is_empty()).collect()))
-}
-
 /// What a point is called: the function that the source calls, or the kind of op.
 fn point_name(site: &Site<'_>) -> String {
     use naiad_ir::OpInfo;
@@ -103,34 +76,15 @@ fn point_name(site: &Site<'_>) -> String {
     }
 }
 
-fn argument<'t>(args: &[&'t str], name: &str, position: usize) -> Option<&'t str> {
-    let keyword = |a: &&'t str| {
-        let (key, value) = a.split_once('=')?;
-        (key.trim() == name && !value.starts_with('=')).then(|| value.trim())
-    };
-    args.iter()
-        .find_map(keyword)
-        .or_else(|| args.get(position).copied().filter(|a| !a.contains('=')))
-}
-
 /// The fill that a function leaves data unchanged by, as source.
 fn neutral_text(site: &Site<'_>) -> Option<&'static str> {
-    let of = |f: BinaryFn, ty: Scalar| match f {
-        BinaryFn::Add | BinaryFn::Or | BinaryFn::Xor => {
-            Some(if ty.is_float() { "0.0" } else { "0" })
-        }
-        BinaryFn::Mul => Some(if ty.is_float() { "1.0" } else { "1" }),
-        BinaryFn::Max | BinaryFn::MaxNan if ty.is_float() => Some("float(\"-inf\")"),
-        BinaryFn::Min | BinaryFn::MinNan if ty.is_float() => Some("float(\"inf\")"),
-        _ => None,
-    };
     let func = site.func;
     match func.op(site.inst) {
         TileOp::Reduce { body, inputs, .. } | TileOp::Scan { body, inputs, .. } => {
             let f = super::one_function(func, *body)?;
-            of(f, crate::tile::stored(func.ty(*inputs.first()?).elem))
+            f.identity_text(crate::tile::stored(func.ty(*inputs.first()?).elem))
         }
-        TileOp::Binary { f, a, .. } => of(*f, crate::tile::stored(func.ty(*a).elem)),
+        TileOp::Binary { f, a, .. } => f.identity_text(crate::tile::stored(func.ty(*a).elem)),
         TileOp::Dot { .. } => Some("0.0"),
         _ => None,
     }

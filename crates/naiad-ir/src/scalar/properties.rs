@@ -106,6 +106,21 @@ impl BinaryFn {
     }
 }
 
+impl BinaryFn {
+    /// What leaves the other operand as it is, as a kernel would write it.
+    pub fn identity_text(self, ty: Scalar) -> Option<&'static str> {
+        match self {
+            BinaryFn::Add | BinaryFn::Or | BinaryFn::Xor => {
+                Some(if ty.is_float() { "0.0" } else { "0" })
+            }
+            BinaryFn::Mul => Some(if ty.is_float() { "1.0" } else { "1" }),
+            BinaryFn::Max | BinaryFn::MaxNan if ty.is_float() => Some("float(\"-inf\")"),
+            BinaryFn::Min | BinaryFn::MinNan if ty.is_float() => Some("float(\"inf\")"),
+            _ => None,
+        }
+    }
+}
+
 impl TernaryFn {
     /// The function that is applied in the compute type of `ty` and then rounded to `ty`. A fused
     /// operation would be rounded twice by that, so its place is taken by one that bears it.

@@ -1,0 +1,151 @@
+//! Strides where widths are meant, and outputs that are taken for contiguous.
+//!
+//! Which numbers are strides is known by their names alone: types do not tell.
+
+use super::Lint;
+use crate::canonical::uniform_constant;
+use naiad_diag::Id;
+use naiad_ir::scalar::{BinaryFn, Predicate};
+use naiad_ir::tile::{Tile, TileOp};
+use naiad_ir::{Function, Inst, OpInfo, Value};
+
+fn is_stride(name: &str) -> bool {
+    name.to_lowercase().contains("stride")
+}
+
+pub fn check(lint: &mut Lint<'_>) {
+    let func = lint.func;
+    let (mut compares, mut stores, mut loads) = (Vec::new(), Vec::new(), Vec::new());
+    func.walk(&mut |inst| match func.op(inst) {
+        &TileOp::Compare { p: Predicate::Lt, a, b } => compares.push((inst, a, b)),
+        &TileOp::Compare { p: Predicate::Gt, a, b } => compares.push((inst, b, a)),
+        &TileOp::Store { ptr, .. } => stores.push((inst, ptr)),
+        &TileOp::Load { ptr, .. } => loads.push((inst, ptr)),
+        _ => {}
+    });
+    for (inst, index, limit) in compares {
+        bound(lint, inst, index, limit);
+    }
+    let strided = loads.iter().find(|(_, ptr)| Address::new(lint, *ptr).strided);
+    let Some(&(load, _)) = strided else { return };
+    for (inst, ptr) in stores {
+        output(lint, inst, ptr, load);
+    }
+}
+
+/// `cols < stride`, where the width is meant.
+fn bound(lint: &mut Lint<'_>, inst: Inst, index: Value, limit: Value) {
+    let func = lint.func;
+    if func.ty(index).is_scalar() || !is_made_of_lanes(func, index) {
+        return;
+    }
+    let Some(param) = plain_param(lint, limit).filter(|&i| is_stride(&func.param_names[i])) else {
+        return;
+    };
+    let name = func.param_names[param].clone();
+    let message = format!("kernel `{}` compares lanes with the stride `{name}`", func.name);
+    let d = lint.at(inst, Id::StrideBound, message, "a stride counts the padding between rows too");
+    let d = d.note(
+        "where rows are padded, lanes from the width up to the stride are outside the tensor",
+    );
+    lint.found(d.help("compare with the number of columns"));
+}
+
+/// Whether lanes differ by their numbers.
+fn is_made_of_lanes(func: &Function<Tile>, value: Value) -> bool {
+    match func.defining_op(value) {
+        Some(TileOp::Arange { .. }) => true,
+        Some(TileOp::Load { .. }) | None => false,
+        Some(op) => {
+            let mut found = false;
+            op.each_value(&mut |v| found |= is_made_of_lanes(func, v));
+            found
+        }
+    }
+}
+
+/// The parameter that a number is, in whatever type and shape.
+fn plain_param(lint: &Lint<'_>, value: Value) -> Option<usize> {
+    match lint.func.defining_op(value) {
+        None => lint.func.params().iter().position(|&p| p == value),
+        Some(
+            TileOp::Splat { src, .. } | TileOp::Cast { src, .. } | TileOp::Broadcast { src, .. },
+        ) => plain_param(lint, *src),
+        Some(_) => None,
+    }
+}
+
+/// An output that is addressed by widths, where an input is by strides.
+fn output(lint: &mut Lint<'_>, inst: Inst, ptr: Value, load: Inst) {
+    let func = lint.func;
+    let address = Address::new(lint, ptr);
+    let (Some(base), Some(width), false) = (address.base, address.width, address.strided) else {
+        return;
+    };
+    // Strides that are this tensor's by their names are used elsewhere, or are 1.
+    let name = func.param_names[base].clone();
+    let stem = |name: &str| {
+        let lower = name.to_lowercase();
+        lower.replace("_ptrs", "").replace("_ptr", "").replace("ptr", "").replace("_pointer", "")
+    };
+    let own =
+        func.param_names.iter().any(|n| is_stride(n) && n.to_lowercase().contains(&stem(&name)));
+    if own {
+        return;
+    }
+    let width = &func.param_names[width];
+    let message = format!(
+        "kernel `{}` addresses `{name}` as if it were contiguous, and its inputs by their strides",
+        func.name
+    );
+    let label = format!("rows are taken to be `{width}` elements apart");
+    let d = lint.at(inst, Id::FlatIndex, message, &label);
+    let d = lint.also(d, load, "here a stride is used");
+    lint.found(
+        d.help(format!("pass the strides of `{name}` too, or see that it is always contiguous")),
+    );
+}
+
+/// What an address is made of.
+struct Address {
+    base: Option<usize>,
+    /// A stride takes part.
+    strided: bool,
+    /// A parameter that is no stride, by which something that varies is multiplied.
+    width: Option<usize>,
+}
+
+impl Address {
+    fn new(lint: &Lint<'_>, ptr: Value) -> Address {
+        let func = lint.func;
+        let mut out = Address { base: None, strided: false, width: None };
+        let mut pending = vec![ptr];
+        let mut seen = vec![false; func.num_values()];
+        while let Some(v) = pending.pop() {
+            if std::mem::replace(&mut seen[v.index()], true) {
+                continue;
+            }
+            let Some(op) = func.defining_op(v) else {
+                let param = func.params().iter().position(|&p| p == v);
+                if func.ty(v).is_pointer() {
+                    out.base = param;
+                }
+                out.strided |= param.is_some_and(|i| is_stride(&func.param_names[i]));
+                continue;
+            };
+            if let TileOp::Load { .. } = op {
+                continue;
+            }
+            if let &TileOp::Binary { f: BinaryFn::Mul, a, b } = op {
+                for (x, y) in [(a, b), (b, a)] {
+                    let varies =
+                        uniform_constant(func, y).is_none() && plain_param(lint, y).is_none();
+                    let param = plain_param(lint, x).filter(|&i| !is_stride(&func.param_names[i]));
+                    out.width = out.width.or(param.filter(|_| varies));
+                }
+            }
+            op.each_value(&mut |v| pending.push(v));
+        }
+        out
+    }
+}
