@@ -1,6 +1,6 @@
 //! Shows what a kernel in Tile IR becomes on its way to a GPU.
 //!
-//! `stages FILE.tir [placed|thread] [WARPS]`
+//! `stages FILE.tir [placed|thread|ptx] [WARPS]`
 
 use naiad_diag::Source;
 use naiad_gpu::Options;
@@ -12,7 +12,7 @@ use naiad_opt::ranges::{Inputs, Param};
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [path, rest @ ..] = &args[..] else {
-        return eprintln!("stages FILE.tir [placed|thread] [WARPS]");
+        return eprintln!("stages FILE.tir [placed|thread|ptx] [WARPS]");
     };
     let stage = rest.first().map_or("thread", String::as_str);
     let num_warps = rest.get(1).and_then(|w| w.parse().ok()).unwrap_or(4);
@@ -31,6 +31,15 @@ fn main() {
         };
     }
     match naiad_gpu::compile(&func, &inputs, &options) {
+        Ok(code) if stage == "ptx" => {
+            let (threads, shared_bytes) = (code.threads, code.shared_bytes);
+            let kernel =
+                naiad_ptx::Kernel { func: &code.func, threads, shared_bytes, max_regs: None };
+            match naiad_ptx::write(&kernel, naiad_ptx::Target { capability: 90 }) {
+                Ok(text) => println!("{text}"),
+                Err(e) => eprintln!("{e}"),
+            }
+        }
         Ok(code) => {
             println!("# {} threads, {} bytes\n{}", code.threads, code.shared_bytes, code.func)
         }
