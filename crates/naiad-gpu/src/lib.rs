@@ -4,6 +4,7 @@
 //!   Tile IR, facts of a launch
 //!      │  place      a layout for every tile            place/, layout/
 //!   Placed IR        tiles with layouts, shared memory   placed/
+//!      │  stage      products' operands fetched ahead     stage.rs
 //!      │  lower      what one thread does                lower/
 //!   Thread IR ──> PTX text (naiad-ptx), or the lockstep executor (naiad-interp)
 //! ```
@@ -17,6 +18,7 @@ pub mod layout;
 mod lower;
 mod place;
 pub mod placed;
+mod stage;
 
 pub use lower::Sharing;
 
@@ -79,7 +81,13 @@ pub fn placed(
     let sharing = sharing(&func, options);
     let ranges = Ranges::new(&func, inputs);
     let info = AxisInfo::new(&func, inputs, &ranges);
-    let placed = place::place(&func, &info, sharing.warp_bits, options)?;
+    let mut placed = place::place(&func, &info, sharing.warp_bits, options)?;
+    stage::stage(&mut placed, options.num_stages);
+    if cfg!(debug_assertions)
+        && let Err(e) = naiad_ir::verify(&placed)
+    {
+        unreachable!("after staging: {}\n{placed}", e.message);
+    }
     Ok((placed, sharing))
 }
 

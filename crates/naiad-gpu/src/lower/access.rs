@@ -13,14 +13,14 @@ use naiad_ir::tile::MemHints;
 use naiad_ir::{Inst, Scalar, Value};
 
 /// A group of registers that are moved at once, as many as a power of two says.
-struct Group {
+pub struct Group {
     /// In the order in which they lie in memory.
-    registers: Vec<usize>,
+    pub registers: Vec<usize>,
 }
 
 impl Lower<'_> {
     /// The registers to move, replicas of others left out.
-    fn groups(&self, ptr: Value, layout: Option<&Layout>, run: Run, size: usize) -> Vec<Group> {
+    pub fn groups(&self, ptr: Value, layout: Option<&Layout>, run: Run, size: usize) -> Vec<Group> {
         let Some(layout) = layout else { return vec![Group { registers: vec![0] }] };
         let (low, _) = axis_bits(&self.shape(ptr), run.axis as usize);
         let most = run.vector.min((16 / size).max(1) as u32).trailing_zeros();

@@ -233,6 +233,9 @@ impl Lower<'_> {
 
     /// Elements of 8 or 16 bits as one i32, the first lowest.
     pub fn word(&mut self, elements: &[Value], ty: Scalar) -> Value {
+        if let Some(&word) = self.words.get(elements) {
+            return word;
+        }
         use naiad_ir::scalar::{BinaryFn, Rounding};
         let bits = i64::from(ty.size() as u32 * 8);
         let unsigned = if bits == 8 { Scalar::U8 } else { Scalar::U16 };

@@ -85,11 +85,17 @@ impl Lower<'_> {
 
     /// Reads a tile from shared memory, from the positions of its elements xor `offset`.
     pub fn take(&mut self, elem: ThreadElem, positions: &Layout, offset: u32) -> Registers {
-        self.take_from(elem, positions, offset, self.reserved)
+        self.take_xor(self.shared, elem, positions, offset, self.reserved)
     }
 
-    pub fn take_from(
+    /// Reads a tile from a part of shared memory that begins at `base`.
+    pub fn take_at(&mut self, base: Value, elem: ThreadElem, positions: &Layout) -> Registers {
+        self.take_xor(base, elem, positions, 0, 0)
+    }
+
+    fn take_xor(
         &mut self,
+        base: Value,
         elem: ThreadElem,
         positions: &Layout,
         offset: u32,
@@ -99,47 +105,28 @@ impl Lower<'_> {
         let size = memory.size() as u32;
         let mut out = vec![None; positions.count()];
         for (register, group) in vectors(positions, size) {
-            let lanes = group.len() as u32;
             // Neighbours stay together only if the offset leaves their bits alone.
-            let whole = offset & (lanes - 1) == 0;
-            if whole {
-                let place = self.place_xor(positions, register, size, offset);
-                let (place, disp) = (place.0, place.1 + i64::from(at));
-                let lanes = Lanes(lanes);
+            let whole = offset & (group.len() as u32 - 1) == 0;
+            let parts: Vec<&[usize]> = if whole { vec![&group] } else { group.chunks(1).collect() };
+            for part in parts {
+                let first = if whole { register } else { part[0] };
+                let (place, disp) = self.place_from(base, positions, first, size, offset);
                 let all = self.b.op(ThreadOp::SharedLoad {
                     at: place,
-                    disp,
+                    disp: disp + i64::from(at),
                     elem: memory,
-                    lanes,
+                    lanes: Lanes(part.len() as u32),
                     mask: None,
                 });
-                for (i, &r) in group.iter().enumerate() {
+                for (i, &r) in part.iter().enumerate() {
                     out[r] = Some(self.b.extract(all, i as u32));
-                }
-            } else {
-                for &r in &group {
-                    let place = self.place_xor(positions, r, size, offset);
-                    let (place, disp) = (place.0, place.1 + i64::from(at));
-                    let lanes = Lanes(1);
-                    out[r] = Some(self.b.op(ThreadOp::SharedLoad {
-                        at: place,
-                        disp,
-                        elem: memory,
-                        lanes,
-                        mask: None,
-                    }));
                 }
             }
         }
-        let copies: usize = positions
-            .registers()
-            .iter()
-            .enumerate()
-            .filter(|(_, b)| **b != 0)
-            .map(|(i, _)| 1 << i)
-            .sum();
+        let kept = positions.registers().iter().enumerate().filter(|(_, b)| **b != 0);
+        let kept: usize = kept.map(|(i, _)| 1 << i).sum();
         (0..out.len())
-            .map(|r| match out[r & copies] {
+            .map(|r| match out[r & kept] {
                 Some(value) => self.loaded(value, elem),
                 None => unreachable!("each register that is no copy is read"),
             })
@@ -173,6 +160,28 @@ impl Lower<'_> {
         size: u32,
         offset: u32,
     ) -> (Value, i64) {
+        self.place_from(self.shared, positions, register, size, offset)
+    }
+
+    /// The same where another part of shared memory begins at `base`.
+    pub fn place_in(
+        &mut self,
+        base: Value,
+        positions: &Layout,
+        register: usize,
+        size: u32,
+    ) -> (Value, i64) {
+        self.place_from(base, positions, register, size, 0)
+    }
+
+    fn place_from(
+        &mut self,
+        base: Value,
+        positions: &Layout,
+        register: usize,
+        size: u32,
+        offset: u32,
+    ) -> (Value, i64) {
         let bytes = positions.map(|b| b * size);
         let own = (positions.register_part(register) ^ offset) * size;
         let taken = Self::linear_bits(&bytes);
@@ -181,7 +190,7 @@ impl Lower<'_> {
             let by = self.i32(i64::from(own & taken));
             at = self.xor(at, by);
         }
-        (self.add(self.shared, at), i64::from(own & !taken))
+        (self.add(base, at), i64::from(own & !taken))
     }
 
     /// A tile whose element along an axis is that at the other end.

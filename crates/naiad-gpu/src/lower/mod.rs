@@ -9,6 +9,7 @@
 //!   exchange    conversions; whatever goes through shared memory                        exchange.rs
 //!   combine     reductions and scans: registers, then lanes, then warps                 combine.rs
 //!   order       sort, topk, gather, histogram                                           order.rs
+//!   staged      tiles in slots of shared memory                                      staged.rs
 //!   dot         matrix units, or multiply-adds                                          dot.rs
 //!   control     loops, branches, regions over elements                                  control.rs
 //!   index       which element a place holds, as arithmetic on the thread's number       index.rs
@@ -26,6 +27,7 @@ mod elementwise;
 mod exchange;
 mod index;
 mod order;
+mod staged;
 
 use crate::layout::Layout;
 use crate::placed::{Extra, Placed, PlacedOp, What};
@@ -68,6 +70,10 @@ struct Lower<'a> {
     reserved: u32,
     /// Whether a thread may still be reading what an op left in shared memory.
     in_use: bool,
+    /// Where buffers in shared memory begin.
+    buffers: FxHashMap<Value, u32>,
+    /// Elements that were taken out of 32-bit words, with the words.
+    words: FxHashMap<Vec<Value>, Value>,
 }
 
 /// Lowers a placed kernel.
@@ -97,6 +103,8 @@ pub fn lower(f: &Function<Placed>, sharing: Sharing, options: &Options) -> Lower
         bytes: 0,
         reserved: 0,
         in_use: false,
+        buffers: FxHashMap::default(),
+        words: FxHashMap::default(),
     };
     let threads = 32 << sharing.warp_bits;
     if sharing.programs == 1 {
@@ -198,7 +206,7 @@ impl Lower<'_> {
         let results = self.f.results(inst);
         let made = match what {
             What::Tile(op) => self.tile_op(inst, op)?,
-            What::Extra(op) => self.extra(op, results)?,
+            What::Extra(op) => self.extra(inst, op, results)?,
         };
         debug_assert_eq!(made.len(), types.len(), "{what:?}");
         for (&result, registers) in results.iter().zip(made) {
@@ -207,7 +215,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn extra(&mut self, op: &Extra, results: &[Value]) -> Lowered<Vec<Registers>> {
+    fn extra(&mut self, inst: Inst, op: &Extra, results: &[Value]) -> Lowered<Vec<Registers>> {
         match op {
             Extra::Convert { src } => {
                 let (from, to) = (self.layout(*src), self.layout(results[0]));
@@ -221,7 +229,26 @@ impl Lower<'_> {
                     None => Ok(vec![registers]),
                 }
             }
-            op => self.unsupported(format!("{op:?}")),
+            Extra::Alloc => Ok(vec![self.alloc(results[0])]),
+            Extra::Free { buffer } => {
+                self.free(*buffer);
+                Ok(vec![])
+            }
+            Extra::Read { buffer, slot } => Ok(vec![self.read(*buffer, *slot, results[0])?]),
+            Extra::CopyAsync { buffer, slot, ptr, mask, .. } => {
+                let run = self.f.op(inst).run;
+                self.copy_async([*buffer, *slot, *ptr], *mask, run)?;
+                Ok(vec![])
+            }
+            Extra::Commit => {
+                self.b.run(ThreadOp::AsyncCommit {});
+                Ok(vec![])
+            }
+            Extra::Wait { pending } => {
+                self.b.run(ThreadOp::AsyncWait { pending: *pending });
+                self.sync();
+                Ok(vec![])
+            }
         }
     }
 

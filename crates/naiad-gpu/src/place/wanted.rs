@@ -248,7 +248,9 @@ impl Walk<'_> {
             _ => {
                 // What has one operand that is not cheap may as well be converted before as behind.
                 let layout = match asked_alone {
-                    Some(layout) if self.costly_operands(op) <= 1 => layout,
+                    Some(layout) if self.costly_operands(op) <= 1 && !self.narrows(op, value) => {
+                        layout
+                    }
                     _ => own(),
                 };
                 let fits = |l: &Layout| {
@@ -283,6 +285,18 @@ impl Walk<'_> {
                 rules::result(op, shape_of, &layout).unwrap_or(layout)
             }
         }
+    }
+
+    /// Whether a result has fewer bytes than what it is made of, so that it is the cheaper to convert.
+    fn narrows(&self, op: &TileOp, value: Value) -> bool {
+        let bits = |v: Value| self.context.func.ty(v).elem.scalar().map_or(64, |s| s.bits());
+        let mut widest = 0;
+        op.each_value(&mut |v| {
+            if self.context.is_tile(v) {
+                widest = widest.max(bits(v));
+            }
+        });
+        bits(value) < widest
     }
 
     fn costly_operands(&self, op: &TileOp) -> usize {

@@ -7,10 +7,9 @@
 //! - Ops of Tile IR do what they do there, on tiles in layouts that fit each other: the verifier has the
 //!   rules, beside it. Ops that only pass elements on (reshapes, permutations, unbroadcasts) move none.
 //! - `convert` brings a tile into another layout, through registers, shuffles or shared memory.
-//! - `alloc` is shared memory for `slots` tiles. `write` and `read` move a tile between a slot and
-//!   threads; `copy_async` begins to copy from memory into a slot, zeros where the mask is false.
-//!   `commit` closes a group of such copies; `wait` ends when at most `pending` groups are not done, for
-//!   all threads.
+//! - `alloc` is shared memory for `slots` tiles, until `free`. `copy_async` begins to copy from memory
+//!   into a slot, zeros where the mask is false; `commit` closes a group of such copies; `wait` ends when
+//!   at most `pending` groups are not done, for all threads. `read` takes a tile out of a slot.
 //!
 //! Result types are part of an op, and so is what is known of the memory that it reads or writes: a
 //! layout is a decision and no consequence.

@@ -59,8 +59,6 @@ pub enum Extra {
     Convert { src: Value },
     /// Shared memory for tiles.
     Alloc,
-    /// Puts a tile into a slot.
-    Write { buffer: Value, slot: Value, src: Value },
     /// Takes a tile out of a slot.
     Read { buffer: Value, slot: Value },
     /// Begins to copy from memory into a slot.
@@ -69,6 +67,8 @@ pub enum Extra {
     Commit,
     /// Waits until at most so many groups are not done.
     Wait { pending: u32 },
+    /// Ends the life of shared memory, of what was allotted last.
+    Free { buffer: Value },
 }
 
 impl From<TileOp> for What {
@@ -85,17 +85,17 @@ impl From<Extra> for What {
 
 impl Extra {
     const NAMES: [&'static str; 7] =
-        ["convert", "alloc", "write", "read", "copy_async", "commit", "wait"];
+        ["convert", "alloc", "read", "copy_async", "commit", "wait", "free"];
 
     fn number(&self) -> usize {
         match self {
             Extra::Convert { .. } => 0,
             Extra::Alloc => 1,
-            Extra::Write { .. } => 2,
-            Extra::Read { .. } => 3,
-            Extra::CopyAsync { .. } => 4,
-            Extra::Commit => 5,
-            Extra::Wait { .. } => 6,
+            Extra::Read { .. } => 2,
+            Extra::CopyAsync { .. } => 3,
+            Extra::Commit => 4,
+            Extra::Wait { .. } => 5,
+            Extra::Free { .. } => 6,
         }
     }
 
@@ -103,7 +103,7 @@ impl Extra {
         match *self {
             Extra::Convert { src } => vec![src],
             Extra::Alloc | Extra::Commit | Extra::Wait { .. } => vec![],
-            Extra::Write { buffer, slot, src } => vec![buffer, slot, src],
+            Extra::Free { buffer } => vec![buffer],
             Extra::Read { buffer, slot } => vec![buffer, slot],
             Extra::CopyAsync { buffer, slot, ptr, mask, .. } => {
                 [buffer, slot, ptr].into_iter().chain(mask).collect()
@@ -124,7 +124,7 @@ impl OpInfo<Placed> for PlacedOp {
         match &self.what {
             What::Tile(op) => op.effects(),
             What::Extra(Extra::Convert { .. }) => Effects::Pure,
-            What::Extra(Extra::Alloc) => Effects::Stays,
+            What::Extra(Extra::Alloc | Extra::Free { .. }) => Effects::Stays,
             What::Extra(_) => Effects::Writes,
         }
     }
@@ -142,7 +142,7 @@ impl OpInfo<Placed> for PlacedOp {
             What::Extra(op) => match op {
                 Extra::Convert { src } => f(src),
                 Extra::Alloc | Extra::Commit | Extra::Wait { .. } => {}
-                Extra::Write { buffer, slot, src } => [buffer, slot, src].into_iter().for_each(f),
+                Extra::Free { buffer } => f(buffer),
                 Extra::Read { buffer, slot } => [buffer, slot].into_iter().for_each(f),
                 Extra::CopyAsync { buffer, slot, ptr, mask, .. } => {
                     [buffer, slot, ptr].into_iter().chain(mask).for_each(f);
@@ -174,7 +174,7 @@ impl OpInfo<Placed> for PlacedOp {
         self.run.put("run", &mut raw);
         match op {
             Extra::Convert { .. } | Extra::Alloc | Extra::Commit => {}
-            Extra::Write { .. } | Extra::Read { .. } => {}
+            Extra::Read { .. } | Extra::Free { .. } => {}
             Extra::CopyAsync { mask, hints, .. } => {
                 mask.put("mask", &mut raw);
                 hints.put("hints", &mut raw);
@@ -199,21 +199,17 @@ impl OpInfo<Placed> for PlacedOp {
         let op = match number {
             0 => Extra::Convert { src: Field::take("src", r)? },
             1 => Extra::Alloc,
-            2 => Extra::Write {
-                buffer: Field::take("buffer", r)?,
-                slot: Field::take("slot", r)?,
-                src: Field::take("src", r)?,
-            },
-            3 => Extra::Read { buffer: Field::take("buffer", r)?, slot: Field::take("slot", r)? },
-            4 => Extra::CopyAsync {
+            2 => Extra::Read { buffer: Field::take("buffer", r)?, slot: Field::take("slot", r)? },
+            3 => Extra::CopyAsync {
                 buffer: Field::take("buffer", r)?,
                 slot: Field::take("slot", r)?,
                 ptr: Field::take("ptr", r)?,
                 mask: Field::take("mask", r)?,
                 hints: Field::take("hints", r)?,
             },
-            5 => Extra::Commit,
-            _ => Extra::Wait { pending: Field::take("pending", r)? },
+            4 => Extra::Commit,
+            5 => Extra::Wait { pending: Field::take("pending", r)? },
+            _ => Extra::Free { buffer: Field::take("buffer", r)? },
         };
         raw.finish()?;
         Ok(PlacedOp { what: op.into(), results, run })

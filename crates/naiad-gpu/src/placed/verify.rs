@@ -4,7 +4,7 @@
 //! - An op that moves no element has its operands in the layouts that [`rules`] say for its results'.
 //! - Operands of an op on memory are in one layout.
 //! - `reduce`: the inputs are in one layout, the results in what is left of it.
-//! - `convert`, `write` and `read` keep the type; slots are i32.
+//! - `convert`, `copy_async` and `read` keep the type; slots are i32.
 //! - What loops and branches pass on keeps its type, its layout too.
 
 use super::{Extra, Place, Placed, PlacedOp, PlacedType, What, rules};
@@ -134,11 +134,6 @@ fn on_places(f: &F, op: &Extra, results: &[PlacedType]) -> Checked {
             let fits = matches!(results, [PlacedType { place: Place::Shared { .. }, .. }]);
             check(fits, || "gives shared memory".to_string())
         }
-        Extra::Write { buffer, slot: at, src } => {
-            slot(*at)?;
-            let want = shared(*buffer)?;
-            check(f.ty(*src).ty == want, || format!("the slots are for {want}"))
-        }
         Extra::Read { buffer, slot: at } => {
             slot(*at)?;
             let want = shared(*buffer)?;
@@ -152,6 +147,7 @@ fn on_places(f: &F, op: &Extra, results: &[PlacedType]) -> Checked {
             check(fits, || format!("the slots are for {want}"))?;
             mask.map_or(Ok(()), |m| one_layout(f, &[*ptr, m]))
         }
+        Extra::Free { buffer } => shared(*buffer).map(|_| ()),
         Extra::Commit | Extra::Wait { .. } => Ok(()),
     }
 }
