@@ -91,24 +91,36 @@ pub fn placed(
     Ok((placed, sharing))
 }
 
-/// Elements of a tile up to which a warp does for a program.
+/// Elements of a tile up to which a warp does for a program; and where it reduces, so that no other
+/// warps have to be waited for.
 const ONE_WARP: usize = 256;
+const ONE_WARP_REDUCES: usize = 1024;
+
+/// Elements of all tiles of one size that a warp has under way at once.
+const AT_ONCE: usize = 128;
 
 /// Small tiles do not need all warps of a block: several programs share it.
 fn sharing(func: &Function<Tile>, options: &Options) -> Sharing {
-    let mut largest = 1;
-    let mut has_product = false;
+    let (mut largest, mut product, mut reduces) = (1, false, false);
     func.walk(&mut |inst| {
-        has_product |= matches!(func.op(inst), TileOp::Dot { .. });
+        product |= matches!(func.op(inst), TileOp::Dot { .. });
+        reduces |= matches!(func.op(inst), TileOp::Reduce { .. });
         for &result in func.results(inst) {
             largest = largest.max(func.ty(result).shape.numel());
         }
     });
+    let straight = func.insts(func.entry()).iter().all(|&inst| {
+        let op = func.op(inst);
+        !matches!(op, TileOp::For { .. } | TileOp::While { .. } | TileOp::If { .. })
+    });
     let warps = options.num_warps.next_power_of_two().max(1);
-    match largest <= ONE_WARP && !has_product {
-        true => Sharing { warp_bits: 0, programs: warps },
-        false => Sharing { warp_bits: warps.trailing_zeros(), programs: 1 },
+    let one_warp = largest <= if reduces { ONE_WARP_REDUCES } else { ONE_WARP };
+    if !one_warp || product {
+        return Sharing { warp_bits: warps.trailing_zeros(), side_by_side: 1, at_once: 1 };
     }
+    let at_once = if straight { (AT_ONCE / largest).clamp(1, 4) as u32 } else { 1 };
+    // A block of fewer warps would leave places of a multiprocessor empty.
+    Sharing { warp_bits: 0, side_by_side: warps.max(4), at_once }
 }
 
 /// Why a kernel has no code for a GPU.

@@ -99,10 +99,10 @@ impl Lower<'_> {
         }
         let (elem, shape) = (self.elem(result), self.shape(result));
         let bits = crate::layout::numel_bits(&shape);
-        self.put(old, elem, layout, self.reserved, bits);
+        let room = self.put(old, elem, layout, bits);
         self.sync();
-        let out = self.take(elem, layout, 0);
-        self.in_use = true;
+        let out = self.take(room, elem, layout, 0);
+        self.end_use(room);
         out
     }
 

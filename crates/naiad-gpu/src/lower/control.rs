@@ -1,5 +1,6 @@
 //! Control flow, and regions over elements.
 
+use super::room::InUse;
 use super::{Lower, Lowered, Registers};
 use crate::placed::{PlacedOp, What};
 use naiad_ir::thread::ThreadOp;
@@ -38,7 +39,7 @@ impl Lower<'_> {
         let mut rest = all;
         for &v in values {
             let (own, others) = rest.split_at(self.count(v));
-            self.values.insert(v, own.to_vec());
+            self.known().insert(v, own.to_vec());
             rest = others;
         }
     }
@@ -55,21 +56,21 @@ impl Lower<'_> {
                 let bounds = [*lower, *upper, *step].map(|v| self.one(v));
                 let inits = self.flat(inits);
                 // An earlier round may still be reading.
-                let in_use = std::mem::replace(&mut self.in_use, true);
+                let in_use = std::mem::replace(&mut self.in_use, InUse::ALL);
                 let l = self.b.begin_for(bounds, inits);
                 let params = self.f.block_params(*body);
-                self.values.insert(params[0], vec![l.iv]);
+                self.known().insert(params[0], vec![l.iv]);
                 let carried = l.carried.clone();
                 self.bind(&params[1..], &carried);
                 self.block(*body)?;
                 let next = self.passed(*body);
                 let all = self.b.end_for(l, next);
-                self.in_use |= in_use;
+                self.in_use = self.in_use.or(in_use);
                 Ok(self.results(inst, &all))
             }
             TileOp::While { inits, before, after } => {
                 let inits = self.flat(inits);
-                let in_use = std::mem::replace(&mut self.in_use, true);
+                let in_use = std::mem::replace(&mut self.in_use, InUse::ALL);
                 let blocks = [*before, *after].map(|from| {
                     let new = self.b.func.new_block();
                     let params = self.f.block_params(from).to_vec();
@@ -93,12 +94,12 @@ impl Lower<'_> {
                     self.b.run(ThreadOp::Condition { cond, values });
                 }
                 self.b.enter(blocks[1]);
-                self.in_use = true;
+                self.in_use = InUse::ALL;
                 self.block(*after)?;
                 let values = self.passed(*after);
                 self.b.run(ThreadOp::Yield { values });
                 self.b.enter(outer);
-                self.in_use |= in_use;
+                self.in_use = self.in_use.or(in_use);
                 let [before, after] = blocks;
                 let all = self.b.ops(ThreadOp::While { inits, before, after });
                 Ok(self.results(inst, &all))
@@ -111,7 +112,7 @@ impl Lower<'_> {
                     self.in_use = in_use;
                     let branch = self.b.begin_branch();
                     self.block(from)?;
-                    after |= self.in_use;
+                    after = after.or(self.in_use);
                     let values = self.passed(from);
                     Ok(self.b.end_branch(branch, values))
                 });
@@ -128,7 +129,7 @@ impl Lower<'_> {
     /// A region's function of scalars.
     pub fn call(&mut self, body: Block, args: &[Value]) -> Lowered<Vec<Value>> {
         for (&param, &arg) in self.f.block_params(body).iter().zip(args) {
-            self.values.insert(param, vec![arg]);
+            self.known().insert(param, vec![arg]);
         }
         self.block(body)?;
         Ok(self.passed(body))

@@ -171,9 +171,9 @@ impl Lower<'_> {
         let (Some(a_from), Some(b_from)) = (self.layout(a), self.layout(b)) else {
             return self.unsupported("a product without layouts");
         };
-        self.begin_use(a_bytes + b_bytes);
+        let room = self.begin_use(a_bytes + b_bytes);
         let (a_registers, b_registers) = (self.get(a).clone(), self.get(b).clone());
-        let at = [self.reserved, self.reserved + a_bytes];
+        let at = [room.at, room.at + a_bytes];
         self.put_at(&a_registers, a_elem, &a_from, at[0]);
         self.put_at(&b_registers, b_elem, &b_from, at[1]);
         self.sync();
@@ -229,7 +229,7 @@ impl Lower<'_> {
             };
         }
         let sums = self.b.end_for(l, sums);
-        self.in_use = true;
+        self.end_use(room);
         Ok(sums.into_iter().map(|s| self.b.cast(s, out, Rounding::Nearest)).collect())
     }
 }

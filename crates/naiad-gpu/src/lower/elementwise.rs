@@ -1,20 +1,31 @@
 //! Ops that work lane by lane, on each register of a thread.
 
 use super::{Lower, Lowered, Registers, stored};
+use crate::layout::axis_bits;
+use crate::placed::Run;
 use naiad_ir::scalar::{BinaryFn, Rounding, UnaryFn};
 use naiad_ir::thread::{NativeFn, ThreadOp};
 use naiad_ir::tile::{Constant, TileOp};
 use naiad_ir::{OpInfo, Scalar, Value};
 
 impl Lower<'_> {
-    pub fn lanewise(&mut self, op: &TileOp, result: Value) -> Lowered<Registers> {
+    pub fn lanewise(&mut self, op: &TileOp, result: Value, run: Run) -> Lowered<Registers> {
         let mut operands = Vec::new();
         op.each_value(&mut |v| operands.push(v));
         let count = self.layout(result).map_or(1, |l| l.count());
-        let mut registers = Vec::with_capacity(count);
+        // Registers whose results are alike need one comparison.
+        let alike: usize = self.layout(result).map_or(0, |layout| {
+            let (low, _) = axis_bits(&self.shape(result), run.axis as usize);
+            layout.neighbours(low, run.mask.trailing_zeros()).into_iter().map(|b| 1 << b).sum()
+        });
+        let mut registers: Registers = Vec::with_capacity(count);
         // Equal operands make equal results: of a splat one is computed.
         let mut last: Option<(Vec<Value>, Value)> = None;
         for r in 0..count {
+            if r & alike != 0 {
+                registers.push(registers[r & !alike]);
+                continue;
+            }
             let args: Vec<Value> = operands.iter().map(|&v| self.get(v)[r]).collect();
             if let Some((known, value)) = &last
                 && *known == args

@@ -1,6 +1,7 @@
 //! What goes from thread to thread: conversions of layouts, and all that goes through shared memory.
 
 use super::access::in_memory;
+use super::room::Room;
 use super::{Lower, Registers};
 use crate::layout::{Conversion, Layout, Swizzle, conversion, numel_bits, swizzle};
 use naiad_ir::scalar::{Predicate, Rounding};
@@ -38,35 +39,26 @@ impl Lower<'_> {
             Conversion::Shared => {
                 let size = in_memory(elem).size() as u32;
                 let (way, _) = swizzle(from, to, numel_bits(shape), size);
-                self.put(src, elem, &way.of(from), self.reserved, numel_bits(shape));
+                let room = self.put(src, elem, &way.of(from), numel_bits(shape));
                 self.sync();
-                let out = self.take(elem, &way.of(to), 0);
-                self.in_use = true;
+                let out = self.take(room, elem, &way.of(to), 0);
+                self.end_use(room);
                 out
             }
         }
     }
 
-    /// Reserves the ops' own part of shared memory for so many bytes, and waits until it is free.
-    pub fn begin_use(&mut self, bytes: u32) {
-        self.bytes = self.bytes.max(self.reserved + bytes);
-        if self.in_use {
-            self.sync();
-        }
-    }
-
-    /// Writes a tile to shared memory, each element at its position; the ops' own part begins at `at`.
+    /// Writes a tile to shared memory, each element at its position.
     pub fn put(
         &mut self,
         src: &Registers,
         elem: ThreadElem,
         positions: &Layout,
-        at: u32,
         bits: u32,
-    ) {
-        let size = in_memory(elem).size() as u32;
-        self.begin_use((1 << bits) * size + at - self.reserved);
-        self.put_at(src, elem, positions, at);
+    ) -> Room {
+        let room = self.begin_use((in_memory(elem).size() as u32) << bits);
+        self.put_at(src, elem, positions, room.at);
+        room
     }
 
     /// The same where there is room for it already.
@@ -84,8 +76,14 @@ impl Lower<'_> {
     }
 
     /// Reads a tile from shared memory, from the positions of its elements xor `offset`.
-    pub fn take(&mut self, elem: ThreadElem, positions: &Layout, offset: u32) -> Registers {
-        self.take_xor(self.shared, elem, positions, offset, self.reserved)
+    pub fn take(
+        &mut self,
+        room: Room,
+        elem: ThreadElem,
+        positions: &Layout,
+        offset: u32,
+    ) -> Registers {
+        self.take_xor(self.shared, elem, positions, offset, room.at)
     }
 
     /// Reads a tile from a part of shared memory that begins at `base`.
@@ -226,10 +224,10 @@ impl Lower<'_> {
                 .collect();
         }
         let plain = Swizzle::new(&(0..numel_bits(shape)).map(|b| 1 << b).collect::<Vec<u32>>());
-        self.put(src, elem, &plain.of(layout), self.reserved, numel_bits(shape));
+        let room = self.put(src, elem, &plain.of(layout), numel_bits(shape));
         self.sync();
-        let out = self.take(elem, &plain.of(layout), bits);
-        self.in_use = true;
+        let out = self.take(room, elem, &plain.of(layout), bits);
+        self.end_use(room);
         out
     }
 
@@ -241,10 +239,10 @@ impl Lower<'_> {
         }
         let elem = self.b.vector(value).elem;
         let replicas = Layout::new(&[], [0; 5], &vec![0; self.sharing.warp_bits as usize]);
-        self.put(&vec![value], elem, &replicas, self.reserved, 0);
+        let room = self.put(&vec![value], elem, &replicas, 0);
         self.sync();
-        let out = self.take(elem, &replicas, 0);
-        self.in_use = true;
+        let out = self.take(room, elem, &replicas, 0);
+        self.end_use(room);
         out[0]
     }
 }

@@ -12,11 +12,11 @@
 //!   staged      tiles in slots of shared memory                                      staged.rs
 //!   dot         matrix units, or multiply-adds                                          dot.rs
 //!   control     loops, branches, regions over elements                                  control.rs
+//!   programs    how programs share blocks                                            programs.rs
 //!   index       which element a place holds, as arithmetic on the thread's number       index.rs
 //! ```
 //!
-//! Shared memory that an op needs for itself is the same for all of them: whoever writes it waits first
-//! until all have read what the one before put there.
+//! Shared memory that an op needs for itself is the same for all of them: see `room.rs`.
 
 mod access;
 mod atomics;
@@ -27,25 +27,19 @@ mod elementwise;
 mod exchange;
 mod index;
 mod order;
+mod programs;
+mod room;
 mod staged;
 
 use crate::layout::Layout;
 use crate::placed::{Extra, Placed, PlacedOp, What};
 use crate::{Code, Options, Unsupported};
-use naiad_ir::scalar::Predicate;
 use naiad_ir::thread::{Builder, ThreadElem, ThreadOp, Vector};
-use naiad_ir::tile::{Constant, TileOp};
+use naiad_ir::tile::TileOp;
 use naiad_ir::{Elem, Function, Inst, Scalar, Shape, Value};
+pub use programs::Sharing;
+use room::InUse;
 use rustc_hash::FxHashMap;
-
-/// How programs share a block.
-#[derive(Copy, Clone, Debug)]
-pub struct Sharing {
-    /// Bits of the number of a warp within its program.
-    pub warp_bits: u32,
-    /// Programs of a block; more than one only where each has one warp.
-    pub programs: u32,
-}
 
 type Lowered<T> = Result<T, Unsupported>;
 
@@ -57,7 +51,10 @@ struct Lower<'a> {
     options: &'a Options,
     sharing: Sharing,
     b: Builder,
-    values: FxHashMap<Value, Registers>,
+    /// Of each program that is made at once.
+    values: Vec<FxHashMap<Value, Registers>>,
+    /// Which of them it is just now.
+    which: usize,
     /// The thread's number within its program.
     thread: Value,
     /// The program's number along axis 0, and how many there are.
@@ -68,8 +65,8 @@ struct Lower<'a> {
     bytes: u32,
     /// Bytes at its start that are not for the ops' own needs.
     reserved: u32,
-    /// Whether a thread may still be reading what an op left in shared memory.
-    in_use: bool,
+    /// What ops left in shared memory that a thread may still be reading.
+    in_use: InUse,
     /// Where buffers in shared memory begin.
     buffers: FxHashMap<Value, u32>,
     /// Elements that were taken out of 32-bit words, with the words.
@@ -89,55 +86,26 @@ pub fn lower(f: &Function<Placed>, sharing: Sharing, options: &Options) -> Lower
     let id = b.op(ThreadOp::ThreadId {});
     let block = b.op(ThreadOp::BlockId { axis: 0 });
     let base = b.op(ThreadOp::SharedBase {});
-    let (thread, program, slot) = (id, block, base);
     let mut lower = Lower {
         f,
         options,
         sharing,
         b,
-        values,
-        thread,
-        program,
+        values: vec![values],
+        which: 0,
+        thread: id,
+        program: block,
         programs,
-        shared: slot,
+        shared: base,
         bytes: 0,
         reserved: 0,
-        in_use: false,
+        in_use: InUse::default(),
         buffers: FxHashMap::default(),
         words: FxHashMap::default(),
     };
-    let threads = 32 << sharing.warp_bits;
-    if sharing.programs == 1 {
-        lower.block(f.entry())?;
-    } else {
-        // Which of the block's programs the thread works for.
-        let slot = lower.shift_right(id, 5);
-        lower.thread = lower.and(id, 31);
-        let first = lower.mul(block, sharing.programs as i64);
-        lower.program = lower.add(first, slot);
-        // How much each has is known at the end; the op is mended then.
-        let stride = lower.b.op(ThreadOp::Const {
-            value: Constant::int(Scalar::I32, 0),
-            lanes: naiad_ir::thread::Lanes(1),
-        });
-        let offset = lower.b.binary(naiad_ir::scalar::BinaryFn::Mul, slot, stride);
-        lower.shared = lower.b.binary(naiad_ir::scalar::BinaryFn::Add, base, offset);
-        let exists = lower.b.compare(Predicate::Lt, lower.program, programs);
-        let branch = lower.b.begin_branch();
-        lower.block(f.entry())?;
-        let then = lower.b.end_branch(branch, vec![]);
-        let branch = lower.b.begin_branch();
-        let otherwise = lower.b.end_branch(branch, vec![]);
-        lower.b.run(ThreadOp::If { cond: exists, then, otherwise });
-        lower.bytes = lower.bytes.next_multiple_of(128);
-        if let naiad_ir::Def::Result(inst, _) = lower.b.func.def(stride) {
-            let value = Constant::int(Scalar::I32, i128::from(lower.bytes));
-            *lower.b.func.op_mut(inst) =
-                ThreadOp::Const { value, lanes: naiad_ir::thread::Lanes(1) };
-        }
-    }
+    lower.all_programs()?;
     lower.b.run(ThreadOp::Return {});
-    let shared_bytes = lower.bytes * sharing.programs;
+    let shared_bytes = lower.bytes * sharing.side_by_side;
     let mut func = lower.b.func;
     naiad_opt::cse(&mut func);
     naiad_opt::licm(&mut func);
@@ -147,7 +115,8 @@ pub fn lower(f: &Function<Placed>, sharing: Sharing, options: &Options) -> Lower
     {
         unreachable!("after lowering: {}\n{func}", e.message);
     }
-    Ok(Code { func, threads: threads * sharing.programs, programs: sharing.programs, shared_bytes })
+    let (threads, programs) = (sharing.threads(), sharing.programs());
+    Ok(Code { func, threads, programs, shared_bytes })
 }
 
 /// The element by which Thread IR knows an element of a tile.
@@ -160,7 +129,7 @@ fn stored(elem: Elem) -> ThreadElem {
 
 impl Lower<'_> {
     fn get(&self, value: Value) -> &Registers {
-        match self.values.get(&value) {
+        match self.values[self.which].get(&value) {
             Some(registers) => registers,
             None => panic!("{value} has no registers\n{}", self.f),
         }
@@ -197,7 +166,7 @@ impl Lower<'_> {
             0 => ThreadOp::WarpBarrier {},
             _ => ThreadOp::Barrier {},
         });
-        self.in_use = false;
+        self.in_use.clear();
     }
 
     fn inst(&mut self, inst: Inst) -> Lowered<()> {
@@ -210,7 +179,7 @@ impl Lower<'_> {
         };
         debug_assert_eq!(made.len(), types.len(), "{what:?}");
         for (&result, registers) in results.iter().zip(made) {
-            self.values.insert(result, registers);
+            self.known().insert(result, registers);
         }
         Ok(())
     }
@@ -336,7 +305,7 @@ impl Lower<'_> {
             | TileOp::Select { .. }
             | TileOp::Cast { .. }
             | TileOp::Bitcast { .. }
-            | TileOp::PtrAdd { .. } => one(self.lanewise(op, results[0])?),
+            | TileOp::PtrAdd { .. } => one(self.lanewise(op, results[0], self.f.op(inst).run)?),
         }
     }
 

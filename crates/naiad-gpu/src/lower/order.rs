@@ -140,10 +140,10 @@ impl Lower<'_> {
         let wide = to.map(|b| b & ((1 << kept) - 1) | b >> kept << bits);
         let elem = self.elem(src);
         let way = plain(&shape);
-        self.put(&sorted, elem, &way.of(&from), self.reserved, numel_bits(&shape));
+        let room = self.put(&sorted, elem, &way.of(&from), numel_bits(&shape));
         self.sync();
-        let out = self.take(elem, &way.of(&wide), 0);
-        self.in_use = true;
+        let out = self.take(room, elem, &way.of(&wide), 0);
+        self.end_use(room);
         out
     }
 
@@ -152,7 +152,7 @@ impl Lower<'_> {
         let Some((from, to)) = self.layout(src).zip(self.layout(result)) else { return registers };
         let (shape, out) = (self.shape(src), self.shape(result));
         let elem = self.elem(src);
-        self.put(&registers, elem, &from, self.reserved, numel_bits(&shape));
+        let room = self.put(&registers, elem, &from, numel_bits(&shape));
         self.sync();
         // The index but for the axis, where the source has it.
         let ((low, bits), (_, wide)) = (axis_bits(&out, axis), axis_bits(&shape, axis));
@@ -169,16 +169,16 @@ impl Lower<'_> {
                 let position = self.add(rest, along);
                 let offset = self.mul(position, size);
                 let at = self.add(self.shared, offset);
-                self.load_shared(at, elem)
+                self.load_shared(at, room.at, elem)
             })
             .collect();
-        self.in_use = true;
+        self.end_use(room);
         values
     }
 
-    fn load_shared(&mut self, at: Value, elem: ThreadElem) -> Value {
+    fn load_shared(&mut self, at: Value, disp: u32, elem: ThreadElem) -> Value {
         let memory = super::access::in_memory(elem);
-        let disp = i64::from(self.reserved);
+        let disp = i64::from(disp);
         let lanes = naiad_ir::thread::Lanes(1);
         let value = self.b.op(ThreadOp::SharedLoad { at, disp, elem: memory, lanes, mask: None });
         if memory == elem {
@@ -195,7 +195,7 @@ impl Lower<'_> {
         let count = ThreadElem::Scalar(Scalar::I32);
         let zero = self.i32(0);
         let zeros = vec![zero; to.count()];
-        self.put(&zeros, count, &to, self.reserved, numel_bits(&shape));
+        let room = self.put(&zeros, count, &to, numel_bits(&shape));
         self.sync();
         let registers = self.get(src).clone();
         let masks = mask.map(|m| self.get(m).clone());
@@ -218,7 +218,7 @@ impl Lower<'_> {
             let bin = self.b.cast(number, Scalar::I32, Rounding::Nearest);
             let offset = self.mul(bin, 4);
             let at = self.add(self.shared, offset);
-            let at = self.add_constant(at, i64::from(self.reserved));
+            let at = self.add_constant(at, i64::from(room.at));
             let one = self.i32(1);
             self.b.ops(ThreadOp::SharedAtomic { f: AtomicOp::Add, at, value: one });
             let then = self.b.end_branch(branch, vec![]);
@@ -229,8 +229,8 @@ impl Lower<'_> {
             }
         }
         self.sync();
-        let out = self.take(count, &to, 0);
-        self.in_use = true;
+        let out = self.take(room, count, &to, 0);
+        self.end_use(room);
         out
     }
 }

@@ -11,7 +11,7 @@ use naiad_ir::{Scalar, Value};
 impl Lower<'_> {
     /// Allots shared memory that lives until it is freed; its address stands for it.
     pub fn alloc(&mut self, buffer: Value) -> Registers {
-        if self.in_use {
+        if self.in_use.any() {
             self.sync();
         }
         let at = self.reserved.next_multiple_of(128);

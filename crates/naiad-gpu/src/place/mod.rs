@@ -99,6 +99,7 @@ impl Context<'_> {
     fn known_run(&self, inst: naiad_ir::Inst) -> Run {
         let (ptr, mask) = match self.func.op(inst) {
             TileOp::Load { ptr, mask, .. } | TileOp::Store { ptr, mask, .. } => (*ptr, *mask),
+            TileOp::Compare { .. } => return self.known_alike(self.func.results(inst)[0]),
             _ => return Run::NONE,
         };
         if !self.is_tile(ptr) {
@@ -107,6 +108,20 @@ impl Context<'_> {
         let (axis, vector) = self.run(ptr);
         let alike = |m| self.info.along(m, axis).constancy;
         Run { axis: axis as u32, vector, mask: mask.map_or(vector, alike).min(vector) }
+    }
+
+    /// What is known of a mask: how many neighbours are alike, along the axis where most are.
+    fn known_alike(&self, mask: Value) -> Run {
+        if !self.is_tile(mask) {
+            return Run::NONE;
+        }
+        let alike = |axis: usize| self.info.along(mask, axis).constancy;
+        let axis = (0..self.shape(mask).rank()).max_by_key(|&a| (alike(a), a)).unwrap_or(0);
+        Run {
+            axis: axis as u32,
+            vector: 1,
+            mask: alike(axis).min(self.shape(mask).dim(axis) as u32),
+        }
     }
 
     /// The layout in which memory is read and written best.

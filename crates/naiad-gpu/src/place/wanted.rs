@@ -106,6 +106,9 @@ impl Wanted {
             TileOp::Yield { .. } | TileOp::Condition { .. } => Vec::new(),
             _ => {
                 // The operands of an op without a tile as result are its own matter.
+                if let (TileOp::Split { src }, None) = (op, result) {
+                    return all(context.blocked_by(&context.shape(*src), 2));
+                }
                 let Some(layout) = result else {
                     return tiles.iter().map(|&v| (v, own(v))).collect();
                 };

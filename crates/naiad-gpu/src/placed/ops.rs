@@ -10,7 +10,7 @@ use naiad_ir::{Block, Function, Value};
 pub struct PlacedOp {
     pub what: What,
     pub results: Vec<PlacedType>,
-    /// Of an op on memory: how memory lies.
+    /// Of an op on memory how memory lies; of a comparison which results are alike.
     pub run: Run,
 }
 
