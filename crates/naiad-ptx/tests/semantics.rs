@@ -1,87 +1,28 @@
-//! What the text of functions and conversions computes, without a GPU.
-//!
-//! The text of a scalar function is a straight line, which `naiad_ir::ptx_asm` evaluates by what PTX
-//! says of each instruction. Parameters and stores become operands of that; the results must be those
-//! of `naiad_ir::scalar`, to the bit but for NaN payloads.
+//! What the text of functions and conversions computes, without a GPU: the results of
+//! `naiad_ir::scalar`, to the bit but for NaN payloads.
 
 mod common;
 
+use common::machine::Machine;
 use common::scalars::{Row, What, rows, stored, straight};
-use naiad_ir::Scalar;
-use naiad_ir::ptx_asm::{Interface, Program, Registers};
 use naiad_ir::scalar::{Rounding, cast_bits};
 use naiad_ptx::{Kernel, Target};
-
-/// The function's PTX as a text with operands: `$0` and on for what is stored, then the parameters.
-fn operands(ptx: &str, results: usize) -> String {
-    let body =
-        ptx.split_once("\n{\n").and_then(|(_, body)| body.rsplit_once('}')).expect("a body").0;
-    let mut out = String::new();
-    let mut stored = 0;
-    for line in body.lines() {
-        let line = line.trim();
-        if line == "ret;" || line.starts_with("cvta") {
-            continue;
-        }
-        if let Some(rest) = line.strip_prefix("ld.param.") {
-            let (ty, rest) = rest.split_once(' ').expect("a type");
-            let (register, param) = rest.split_once(", [param_").expect("a parameter");
-            let param: usize = param.trim_end_matches("];").parse().expect("a number");
-            let param = param + results;
-            out += &match ty {
-                "s8" => format!("cvt.s32.s8 {register}, ${param};\n"),
-                "u8" => format!("cvt.u32.u8 {register}, ${param};\n"),
-                ty => format!("mov.{ty} {register}, ${param};\n"),
-            };
-        } else if let Some(rest) = line.strip_prefix("st.global.") {
-            let (ty, rest) = rest.split_once(' ').expect("a type");
-            let (_, value) = rest.split_once("], ").expect("a value");
-            let ty = if ty.ends_with('8') { "b32" } else { ty };
-            out += &format!("mov.{ty} ${stored}, {value}\n");
-            stored += 1;
-        } else {
-            out += &format!("{line}\n");
-        }
-    }
-    assert_eq!(stored, results, "{ptx}");
-    out
-}
-
-fn constraint(of: Scalar) -> &'static str {
-    match of.bits() {
-        16 => "h",
-        64 => "l",
-        _ => "r",
-    }
-}
 
 /// Runs a row on all its inputs, so many at a time.
 fn check(row: &Row, lanes: u32, target: Target) {
     let func = straight(row, lanes);
     let kernel = Kernel { func: &func, threads: 32, shared_bytes: 0, max_regs: None };
     let ptx = naiad_ptx::write(&kernel, target).unwrap_or_else(|e| panic!("{e}"));
-    let n = lanes as usize;
-    let text = operands(&ptx, n);
-    let mut words = vec![format!("={}", constraint(stored(row))); n];
-    words.extend(vec![constraint(row.of).to_string(); n * row.arity()]);
-    // The address that results go to.
-    words.push("l".to_string());
-    let mut args = vec![row.of.bits(); n * row.arity()];
-    args.push(64);
-    let results = vec![stored(row).bits(); n];
-    let interface = Interface { args: &args, results: &results, pack: 1 };
-    let program = Program::parse(&text, &words.join(","), &interface)
-        .unwrap_or_else(|e| panic!("{}: {e:?}\n{text}", row.name()));
-    let (inputs, mut registers) = (row.inputs(), Registers::default());
+    let machine = Machine::new(&ptx);
+    let (n, inputs) = (lanes as usize, row.inputs());
     for (i, _) in inputs.iter().enumerate() {
         let lane = |l: usize| &inputs[(i + l * 7) % inputs.len()];
-        let mut images: Vec<u64> = (0..row.arity())
-            .flat_map(|a| (0..n).map(move |l| (a, l)))
-            .map(|(a, l)| lane(l)[a])
-            .collect();
-        images.push(0);
-        let mut got = vec![0; n];
-        program.call(&mut registers, &images, &mut got, &mut || 0);
+        let places = (0..row.arity()).flat_map(|a| (0..n).map(move |l| (a, l)));
+        let mut params: Vec<u64> = places.map(|(a, l)| lane(l)[a]).collect();
+        let mut got = vec![0u64; n];
+        params.push(got.as_mut_ptr() as u64);
+        // SAFETY: the kernel stores a result to each of these.
+        unsafe { machine.run(&params) };
         for (l, &got) in got.iter().enumerate() {
             let want = row.eval(lane(l));
             let extended = cast_bits(row.result, stored(row), Rounding::Nearest, got);

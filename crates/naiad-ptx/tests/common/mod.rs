@@ -1,6 +1,7 @@
 //! The assembler that texts are tried with, and functions to try.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod machine;
 pub mod scalars;
 
 use std::path::{Path, PathBuf};
