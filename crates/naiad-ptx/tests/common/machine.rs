@@ -31,11 +31,37 @@ struct Line {
 }
 
 enum What {
-    Compute { program: Program, sources: Vec<usize>, targets: Vec<usize>, care: Care },
-    Load { targets: Vec<usize>, bytes: usize, signed: bool, at: Address },
-    Store { sources: Vec<Source>, bytes: usize, at: Address },
-    Atomic { f: Update, target: Option<usize>, at: Address, sources: Vec<Source>, bytes: usize },
-    Param { target: usize, index: usize, bits: u32, signed: bool },
+    Compute {
+        program: Program,
+        sources: Vec<usize>,
+        targets: Vec<usize>,
+        care: Care,
+        all: Vec<Source>,
+    },
+    Load {
+        targets: Vec<usize>,
+        bytes: usize,
+        signed: bool,
+        at: Address,
+    },
+    Store {
+        sources: Vec<Source>,
+        bytes: usize,
+        at: Address,
+    },
+    Atomic {
+        f: Update,
+        target: Option<usize>,
+        at: Address,
+        sources: Vec<Source>,
+        bytes: usize,
+    },
+    Param {
+        target: usize,
+        index: usize,
+        bits: u32,
+        signed: bool,
+    },
     Jump(usize),
     Nothing,
     End,
@@ -252,7 +278,15 @@ impl Machine {
         let interface = Interface { args: &args, results: &results, pack: 1 };
         let program = Program::parse(&text, &words.join(","), &interface)
             .unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        What::Compute { program, sources, targets, care: care(opcode) }
+        let care = care(opcode);
+        // Only what `care` looks at has operands that are sources of their own.
+        let all = match care {
+            Care::None => Vec::new(),
+            Care::Division(..) | Care::Integer(..) => {
+                operands[1..].iter().map(|x| self.source(x)).collect()
+            }
+        };
+        What::Compute { program, sources, targets, care, all }
     }
 }
 
@@ -286,11 +320,12 @@ impl What {
             Source::Image(x) => x,
         };
         match self {
-            What::Compute { program, sources, targets, care } => {
+            What::Compute { program, sources, targets, care, all } => {
                 let args: Vec<u64> = sources.iter().map(|&r| registers[r]).collect();
                 let mut results = vec![0; targets.len()];
                 program.call(inner, &args, &mut results, &mut || 0);
-                care.taken(&args, &mut results[0]);
+                let all: Vec<u64> = all.iter().map(|s| value(registers, s)).collect();
+                care.taken(&all, &mut results[0]);
                 for (&r, x) in targets.iter().zip(results) {
                     registers[r] = x;
                 }
@@ -344,10 +379,10 @@ impl Care {
             Care::None => {}
             Care::Division(signed, bits) => {
                 let least = 1 << (bits - 1);
-                // A constant divisor is no operand, and none of these.
-                let (x, y) = (args[0], args.get(1).copied().unwrap_or(1));
-                if y == 0 || signed && x == least && y == u64::MAX >> (64 - bits) {
-                    *result = RUBBISH & u64::MAX >> (64 - bits);
+                let all = u64::MAX >> (64 - bits);
+                let (x, y) = (args[0] & all, args[1] & all);
+                if y == 0 || signed && x == least && y == all {
+                    *result = RUBBISH & all;
                 }
             }
             Care::Integer(from, to) => {
