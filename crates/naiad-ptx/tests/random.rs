@@ -370,7 +370,7 @@ impl Generator {
     fn bounds(&mut self, of: Scalar) -> [Value; 3] {
         let signed_min = -(1i128 << (of.bits() - 1));
         let signed_max = -signed_min - 1;
-        let bounds = match self.random.below(8) {
+        let bounds = match self.random.below(9) {
             0 => [0, 3, 1],
             1 => [7, -2, -4],
             2 => [signed_max - 3, signed_max, 2],
@@ -378,6 +378,7 @@ impl Generator {
             4 => [signed_max - 9, signed_max - 1, 5],
             5 => [3, 3, 1],
             6 => [signed_min, signed_min + 2, 3],
+            7 => [signed_max, signed_max - 2, -3],
             _ => [-5, 6, 5],
         };
         bounds.map(|n| {

@@ -110,7 +110,9 @@ impl Row {
         // Pairs and triples of as many as keep the test short.
         let some = |most: usize| -> Vec<u64> {
             let step = all.len().div_ceil(most).max(1);
-            all.iter().copied().step_by(step).collect()
+            let top = 1 << (self.of.bits() - 1);
+            let ends = [0, 1, top, top - 1, self.of.mask()];
+            all.iter().copied().step_by(step).chain(ends).collect()
         };
         match self.arity() {
             1 => all.into_iter().map(|x| vec![x]).collect(),
