@@ -6,6 +6,7 @@
 
 mod common;
 
+use common::Assembler;
 use common::machine::Machine;
 use common::scalars::images;
 use naiad_interp::thread::{Outcome, run};
@@ -329,7 +330,7 @@ impl Generator {
         let results = match self.random.below(3) {
             0 => {
                 let cond = self.of_type(Vector::BOOL);
-                let mut branch = |g: &mut Generator| {
+                let branch = |g: &mut Generator| {
                     let branch = g.b.begin_branch();
                     g.ops(depth + 1);
                     let values = types.iter().map(|&ty| g.of_type(ty)).collect();
@@ -553,6 +554,26 @@ fn random_functions() {
                     func.name
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn ptxas_takes_random_functions() {
+    let Some(assembler) = Assembler::find() else { return };
+    for capability in [80, 90] {
+        let (mut head, mut entries) = (String::new(), String::new());
+        for seed in 0..60 {
+            let func = probe(seed).func;
+            let kernel = Kernel { func: &func, threads: 32, shared_bytes: 0, max_regs: None };
+            let ptx = naiad_ptx::write(&kernel, Target { capability }).expect("a text");
+            let (version, entry) = ptx.split_once("\n\n").expect("a head");
+            // Of one length, so that the greatest is the newest.
+            head = head.max(version.to_string());
+            entries += entry;
+        }
+        if let Err(why) = assembler.accepts(&format!("{head}\n\n{entries}"), capability) {
+            panic!("sm_{capability}: {}", &why[..why.len().min(2000)]);
         }
     }
 }
