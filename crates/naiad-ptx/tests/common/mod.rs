@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub mod machine;
+pub mod probe;
 pub mod scalars;
 
 use std::path::{Path, PathBuf};
