@@ -1,0 +1,115 @@
+"""Runs the tests on a GPU where `NAIAD_TEST_DEVICE=cuda` asks for it, with torch to hold memory there.
+
+The tests are written for NumPy. A launch's arrays are copied to the GPU, whole allocations with their
+views, and copied back behind it. A test of what only the CPU watches over is left out. What breaks the
+GPU's context ends the process, since no test after it could run: use pytest-xdist, which starts another.
+"""
+
+import copy
+import ctypes
+import inspect
+import os
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import naiad
+from naiad import _naiad
+
+ON_GPU = os.environ.get("NAIAD_TEST_DEVICE") == "cuda"
+# Errors that the CPU's executors find in a launch, and what is shown while it runs.
+_CPU_ONLY = re.compile(r"OutOfBoundsError|DeadlockError|DeviceAssertError|KernelError|device_print|capfd|capsys")
+
+
+def pytest_collection_modifyitems(items):
+    if not ON_GPU:
+        return
+    skip = pytest.mark.skip(reason="what it tests is watched over on the CPU only")
+    for item in items:
+        function = getattr(item, "function", None)
+        if function is not None and _CPU_ONLY.search(inspect.getsource(function)):
+            item.add_marker(skip)
+
+
+class OnGpu:
+    """An array's copy on the GPU."""
+
+    def __init__(self, array, address):
+        self.shape = array.shape
+        self.__cuda_array_interface__ = {
+            "typestr": array.dtype.str,
+            "data": (address, not array.flags.writeable),
+            "shape": array.shape,
+            "strides": array.strides,
+            "version": 3,
+        }
+
+
+class Copies:
+    """The copies that one launch has: one for each allocation."""
+
+    def __init__(self):
+        self.of = {}
+
+    def __call__(self, value):
+        if isinstance(value, np.ndarray):
+            return self.array(value)
+        if isinstance(value, tuple):
+            items = [self(item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        if hasattr(value, "block_shape") and hasattr(value, "base"):
+            value = copy.copy(value)
+            value.base = self(value.base)
+        return value
+
+    def array(self, array):
+        import torch
+
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        key = owner.ctypes.data, owner.nbytes
+        if key not in self.of:
+            device = torch.empty(max(owner.nbytes, 16), dtype=torch.uint8, device="cuda")
+            if owner.nbytes:
+                device[: owner.nbytes].copy_(self.bytes(owner))
+            self.of[key] = owner, device
+        return OnGpu(array, self.of[key][1].data_ptr() + array.ctypes.data - owner.ctypes.data)
+
+    @staticmethod
+    def bytes(owner):
+        import torch
+
+        memory = (ctypes.c_char * owner.nbytes).from_address(owner.ctypes.data)
+        return torch.frombuffer(memory, dtype=torch.uint8)
+
+    def back(self):
+        for owner, device in self.of.values():
+            if owner.nbytes and owner.flags.writeable:
+                self.bytes(owner).copy_(device[: owner.nbytes])
+
+
+def launch_on_gpu(function, grid):
+    def launch(*args, **kwargs):
+        copies = Copies()
+        args = [copies(arg) for arg in args]
+        kwargs = {name: copies(arg) for name, arg in kwargs.items()}
+        if not copies.of:
+            # Without memory it would run on the CPU.
+            pytest.skip("a launch without memory")
+        try:
+            compiled = naiad.JITFunction.run(function, *args, grid=grid, warmup=False, **kwargs)
+            _naiad.gpu_synchronize(0)
+        except naiad.errors.GpuError as e:
+            print(f"{os.environ.get('PYTEST_CURRENT_TEST')}: {e}", file=sys.__stderr__, flush=True)
+            os._exit(70)
+        copies.back()
+        return compiled
+
+    return launch
+
+
+if ON_GPU:
+    naiad.JITFunction.__getitem__ = launch_on_gpu
