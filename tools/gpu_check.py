@@ -20,6 +20,7 @@ import argparse
 import glob
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,11 +37,10 @@ def main():
     parser.add_argument("--build", action="store_true")
     parser.add_argument("--only", default="self,launch,ops,python")
     parser.add_argument("--out", default=os.environ.get("OUT", "."), help="a folder for logs")
+    parser.add_argument("--bench", default="--quick", help="arguments for bench/gpu.py")
     parser.add_argument("--seconds", type=float, default=540, help="for everything")
-    args, rest = parser.parse_known_args()
-    if args.build:
-        return build()
-    return check(args, rest)
+    args = parser.parse_args()
+    return build() if args.build else check(args)
 
 
 def build():
@@ -60,7 +60,7 @@ def build():
     return 0
 
 
-def check(args, rest):
+def check(args):
     start = time.monotonic()
     site = Path(tempfile.mkdtemp(prefix="naiad-site-"))
     wheels = glob.glob(f"{BUILT}/*.whl")
@@ -79,7 +79,10 @@ def check(args, rest):
         "launch": [*pytest, "tools/gpu_tests.py"],
         "ops": [*pytest, *workers, "tests/ops"],
         "python": [*pytest, *workers, "python/tests"],
-        "bench": [sys.executable, "bench/gpu.py", *rest],
+        "bench": [
+            *(sys.executable, "bench/gpu.py", "--json", f"{args.out}/gpu.json", "--markdown", f"{args.out}/gpu.md"),
+            *shlex.split(args.bench),
+        ],
     }
     results = {}
     for name in args.only.split(","):
