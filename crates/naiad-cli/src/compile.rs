@@ -2,8 +2,9 @@
 
 use crate::Common;
 use crate::output::Output;
+use crate::ptxas;
 use clap::{Args, ValueEnum};
-use naiad::{Diagnostic, Id, Module, Result, Stage};
+use naiad::{Diagnostic, HostValue, Id, LaunchConfig, Module, Result, Stage};
 
 #[derive(Args)]
 pub struct Compile {
@@ -15,6 +16,22 @@ pub struct Compile {
     /// What to print.
     #[arg(long, value_enum, default_value_t)]
     emit: Emit,
+    /// For a GPU, by its compute capability: sm_80, sm_90. Types may say by what an argument is divisible,
+    /// as in "n=i32:16"; addresses are by 16 unless they say otherwise.
+    #[arg(long, value_parser = chip)]
+    gpu: Option<u32>,
+    /// For a GPU: warps of a program.
+    #[arg(long, default_value_t = 4)]
+    num_warps: u32,
+    /// For a GPU: stages of pipelined loops.
+    #[arg(long, default_value_t = 3)]
+    num_stages: u32,
+    /// For a GPU: elementary functions as on a CPU, to the bit.
+    #[arg(long)]
+    precise: bool,
+    /// Writes to a file instead.
+    #[arg(long, short)]
+    output: Option<String>,
     #[command(flatten)]
     pub common: Common,
 }
@@ -30,20 +47,37 @@ enum Emit {
     Thread,
     /// Cranelift's IR, from which machine code is made.
     Clif,
+    /// For a GPU: tiles with their layouts.
+    Placed,
+    /// For a GPU: the text that its driver compiles.
+    Ptx,
+    /// For a GPU: machine code, by `ptxas` on the PATH.
+    Cubin,
+    /// For a GPU: registers, spills, shared memory, by `ptxas` on the PATH.
+    Stats,
 }
 
 impl Compile {
     pub fn main(&self, output: &mut Output) -> i32 {
         match self.compile(output) {
-            Ok(text) => {
-                output.result(&text);
-                0
-            }
+            Ok(bytes) => match &self.output {
+                Some(file) => match std::fs::write(file, &bytes) {
+                    Ok(()) => 0,
+                    Err(e) => {
+                        let message = format!("`{file}` cannot be written: {e}");
+                        output.fail(Diagnostic::new(Id::BadEncoding, message).into())
+                    }
+                },
+                None => {
+                    output.result(&String::from_utf8_lossy(&bytes));
+                    0
+                }
+            },
             Err(e) => output.fail(e),
         }
     }
 
-    fn compile(&self, output: &mut Output) -> Result<String> {
+    fn compile(&self, output: &mut Output) -> Result<Vec<u8>> {
         let (file, name) = match self.kernel.rsplit_once("::") {
             Some((file, name)) => (file, Some(name)),
             None => (self.kernel.as_str(), None),
@@ -62,11 +96,36 @@ impl Compile {
         let kernel = module.kernel(name)?;
         let compiled = kernel.compile(&kernel.parse_specs(&self.signature)?)?;
         compiled.findings.iter().for_each(|d| output.diagnostic(d.clone()));
-        match self.emit {
-            Emit::Tile => Ok(compiled.func.to_string()),
-            Emit::Optimized => naiad::stage(&compiled.func, Stage::Optimized),
-            Emit::Thread => naiad::stage(&compiled.func, Stage::Thread),
-            Emit::Clif => naiad::stage(&compiled.func, Stage::Clif),
-        }
+        let ptx = || {
+            let mut config = LaunchConfig { precise: self.precise, ..LaunchConfig::default() };
+            for (option, n) in [("num_warps", self.num_warps), ("num_stages", self.num_stages)] {
+                config.set(option, &HostValue::Int(n.into()))?;
+            }
+            kernel.ptx(&self.signature, &config, self.gpu.unwrap_or(90))
+        };
+        Ok(match self.emit {
+            Emit::Tile => compiled.func.to_string().into(),
+            Emit::Optimized => naiad::stage(&compiled.func, Stage::Optimized)?.into(),
+            Emit::Thread if self.gpu.is_some() => ptx()?.code.func.to_string().into(),
+            Emit::Thread => naiad::stage(&compiled.func, Stage::Thread)?.into(),
+            Emit::Clif => naiad::stage(&compiled.func, Stage::Clif)?.into(),
+            Emit::Placed => ptx()?.placed()?.into(),
+            Emit::Ptx => ptx()?.text.into(),
+            Emit::Cubin if self.output.is_none() => {
+                let message = "machine code is no text: name a file for it by `--output FILE`";
+                return Err(Diagnostic::new(Id::BadArgument, message).into());
+            }
+            Emit::Cubin => ptxas::run(&ptx()?)?.cubin,
+            Emit::Stats => ptxas::stats(&ptx()?)?.into(),
+        })
+    }
+}
+
+/// The compute capability, times 10, in `sm_90` or `90`.
+fn chip(text: &str) -> std::result::Result<u32, String> {
+    let digits = text.strip_prefix("sm_").unwrap_or(text);
+    match digits.parse() {
+        Ok(n @ 80..=129) => Ok(n),
+        _ => Err("name a chip by its compute capability, sm_80 or newer, such as sm_90".into()),
     }
 }

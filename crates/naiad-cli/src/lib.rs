@@ -15,6 +15,7 @@ mod compile;
 mod guess;
 mod lint;
 mod output;
+mod ptxas;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use output::Format;

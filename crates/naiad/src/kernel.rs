@@ -116,7 +116,14 @@ impl<H: LiveHost> Kernel<H> {
 
     /// Compiles the kernel for a specialization written out, or finds it compiled.
     pub fn compile(&self, specs: &[ParamSpec]) -> Result<Arc<Compiled>> {
-        let config = self.config();
+        self.compile_as(specs, &self.config())
+    }
+
+    pub(crate) fn compile_as(
+        &self,
+        specs: &[ParamSpec],
+        config: &LaunchConfig,
+    ) -> Result<Arc<Compiled>> {
         let options = config.compile_options();
         let made = self.make(&encode_specs(specs, &options), specs, &options)?;
         made.take_news();
