@@ -71,14 +71,17 @@ impl Driver {
     }
 
     /// The device whose memory an address is of; none for memory of the host alone.
-    pub fn device_of(&self, address: usize) -> Option<u32> {
+    pub fn device_of(&self, address: usize) -> Result<Option<u32>> {
         const DEVICE_ORDINAL: c_int = 9;
         let mut found: c_int = 0;
         // SAFETY: the attribute is a number; the driver looks the address up and does not follow it.
         let code = unsafe {
             (self.api.pointer_attribute)((&raw mut found).cast(), DEVICE_ORDINAL, address as u64)
         };
-        u32::try_from(found).ok().filter(|_| code == 0)
+        match Code::of(code) {
+            Code::InvalidValue => Ok(None),
+            _ => self.check(code, "looking an address up").map(|()| u32::try_from(found).ok()),
+        }
     }
 
     /// Whether the device may use this memory of the host: it was made to be shared with it.

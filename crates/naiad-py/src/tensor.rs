@@ -12,6 +12,7 @@ use crate::array::{array_like, elem_of_typestr, is_plain_array};
 use crate::convert::is_a;
 use crate::dlpack::{self, Shown};
 use crate::dtype::{DType, scalar_from_library};
+use crate::errors::exception;
 use naiad::{Location, Scalar, Tensor, View};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -95,11 +96,13 @@ fn array_on_gpu(obj: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> Result<
     let typestr: String = interface.get_item(intern!(py, "typestr"))?.extract()?;
     let (address, _): (usize, bool) = interface.get_item(intern!(py, "data"))?.extract()?;
     let elem = elem_of_typestr(obj, &typestr)?;
-    let driver = match naiad::cuda::Driver::get() {
-        Ok(driver) => driver,
+    let found = naiad::cuda::Driver::get().and_then(|driver| driver.device_of(address));
+    let found = match found {
+        Ok(found) => found,
+        Err(e) if e.is_sticky() => return Err(exception(py, &naiad::Gpu::broken(&e)).into()),
         Err(e) => return unfit(format!("lies on a GPU, and {e}"), "copy it to the CPU first"),
     };
-    match driver.device_of(address) {
+    match found {
         Some(ordinal) => Ok(elsewhere(elem, address, Location::Cuda(ordinal))),
         // Nothing is read or written through an address that is null.
         None if address == 0 => Ok(elsewhere(elem, address, Location::Cuda(0))),

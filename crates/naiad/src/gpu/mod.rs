@@ -86,6 +86,14 @@ impl Gpu {
         done
     }
 
+    /// The message for an error of a call that is about no GPU in particular.
+    pub fn broken(e: &naiad_cuda::Error) -> Error {
+        match Gpu::get(0) {
+            Ok(gpu) => gpu.fault(e),
+            Err(_) => error(e),
+        }
+    }
+
     /// Notes a launch, for the message of a fault.
     fn remember(&self, kernel: &Arc<str>, grid: [u32; 3]) {
         let mut launched = self.lock();
