@@ -44,12 +44,12 @@ def main():
 
 
 def build():
-    """A wheel of one file for every Python from 3.10 on, without what debuggers need."""
+    """A wheel for every Python from 3.10 on, of the profile that all else here is built with."""
     shutil.rmtree(BUILT, ignore_errors=True)
     BUILT.mkdir()
     maturin = shutil.which("maturin", path=f"{ROOT}/.venv/bin:{os.environ['PATH']}")
     subprocess.run(
-        [maturin, "build", "--quiet", "--profile", "dev", "--strip", "--compatibility", "linux", "--out", BUILT],
+        [maturin, "build", "--quiet", "--profile", "dev", "--compatibility", "linux", "--out", BUILT],
         cwd=ROOT, check=True,
     )
     subprocess.run(["cargo", "build", "--quiet", "-p", "naiad-cuda", "--example", "selftest"], cwd=ROOT, check=True)

@@ -215,6 +215,14 @@ def test_faults_name_the_launch(waits, tmp_path):
     assert ("the launch of `stray_kernel` with [2, 1, 1] broke" in done.stdout) is waits, done.stdout
 
 
+def test_checks_run_on_the_cpu(tmp_path):
+    script = tmp_path / "stray.py"
+    script.write_text(textwrap.dedent(FAULT).replace("x_ptr + offset.to(tl.int64) * 1000000", "x_ptr + 16"))
+    command = [sys.executable, "-m", "naiad", "check", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1 and "stray_kernel" in done.stderr and "16" in done.stderr, done.stderr
+
+
 def test_what_a_launch_costs(capsys):
     x = numbers(1024)
     add(x, x, x)

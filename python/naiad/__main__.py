@@ -21,7 +21,7 @@ def main(argv=None):
 def run_script(script, args, check, gpu=None, name="__main__"):
     """Runs a script as Python would, with `triton` meaning Naiad. Called by the command."""
     try:
-        cuda.install(gpu)
+        cuda.install(gpu, always=check)
     except ValueError as e:
         print(f"error: {e}", file=sys.stderr)
         return 2

@@ -41,7 +41,7 @@ def pytest_load_initial_conftests(early_config):
         return
     try:
         # The header of the run tells of it.
-        cuda.install(options.naiad_gpu, tell=False)
+        cuda.install(options.naiad_gpu, tell=False, always=options.naiad == "check")
         alias.install()
     except (ValueError, ImportError) as e:
         raise pytest.UsageError(f"--naiad: {e}") from e

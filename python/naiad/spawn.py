@@ -33,6 +33,6 @@ class _Begin:
 def begin(check, gpu):
     alias.install()
     # The parent has told of it.
-    cuda.install(gpu, tell=False)
+    cuda.install(gpu, tell=False, always=check)
     inherit(check, gpu)
     _naiad.configure(check, 0)

@@ -13,9 +13,9 @@ pub fn refusal(py: Python<'_>, message: String) -> PyErr {
     }
 }
 
-/// The sentence of a refusal; none for exceptions of others.
+/// The sentence of a refusal; none for exceptions of others, and for those that are messages of their own.
 pub fn refused(py: Python<'_>, e: &PyErr) -> Option<String> {
-    let ours = triton_error(py).is_ok_and(|class| e.is_instance(py, class));
+    let ours = triton_error(py).is_ok_and(|class| e.get_type(py).is(class));
     ours.then(|| e.value(py).to_string())
 }
 

@@ -28,6 +28,9 @@ from . import gpus
 
 __all__ = ["gpu", "install"]
 
+# The variable of the environment that asks for the CPU, by "cpu", where there is a GPU.
+DEVICE = "NAIAD_DEVICE"
+
 _installed = None
 
 
@@ -36,20 +39,23 @@ def gpu():
     return _installed
 
 
-def install(name=None, tell=True):
+def install(name=None, tell=True, always=False):
     """Serves cuda by the CPU from here on, as the GPU of this name: see `gpus`.
 
-    The first use is told on stderr, unless not to be told.
+    The first use is told on stderr, unless not to be told. Where there is a GPU nothing is done, unless it
+    is to be done `always`, as for launches that are checked, which run on the CPU, or the environment asks for
+    the CPU.
     """
     chosen = gpus.chosen(name)
+    always = always or os.environ.get(DEVICE) == "cpu"
     if "torch" in sys.modules:
-        _patch(chosen, tell)
+        _patch(chosen, tell, always)
     else:
         finder = next((f for f in sys.meta_path if isinstance(f, _AfterTorch)), None)
         if finder is None:
             finder = _AfterTorch()
             sys.meta_path.insert(0, finder)
-        finder.gpu, finder.tell = chosen, tell
+        finder.gpu, finder.tell, finder.always = chosen, tell, always
 
 
 class _AfterTorch(importlib.abc.MetaPathFinder):
@@ -65,7 +71,7 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
 
             def exec_module(module):
                 execute(module)
-                _patch(self.gpu, self.tell)
+                _patch(self.gpu, self.tell, self.always)
 
             spec.loader.exec_module = exec_module
         return spec
@@ -85,7 +91,7 @@ def _has_gpu(torch):
             os.environ[variable] = before
 
 
-def _patch(chosen, tell):
+def _patch(chosen, tell, always=False):
     global _installed
     import torch
 
@@ -93,7 +99,7 @@ def _patch(chosen, tell):
         if chosen is not _installed:
             raise RuntimeError(f"`cuda` is {_installed.name} already in this process, and cannot become {chosen.name}")
         return
-    if _has_gpu(torch):
+    if not always and _has_gpu(torch):
         return
     from . import api, legacy, tensors
 
