@@ -41,8 +41,9 @@ impl Exec<'_> {
     pub fn access(&mut self, inst: Inst, mask: &Mask) -> Run<()> {
         let code = self.code;
         match code.func.op(inst) {
-            ThreadOp::Load { addr, disp, elem, lanes, mask: wanted, hints: _ } => {
+            ThreadOp::Load { addr, disp, elem, lanes, mask: wanted, hints } => {
                 let lanes = lanes.0 as usize;
+                self.polls += u64::from(hints.volatile);
                 self.waves(inst, mask, (*addr, *disp), (*elem, lanes), *wanted, Exec::load)
             }
             ThreadOp::Store { addr, value, disp, mask: wanted, hints: _ } => {
@@ -108,7 +109,7 @@ impl Exec<'_> {
                     let old = u64::from_le_bytes(image);
                     let new = combine(*f, ty, old, operand);
                     place.copy_from_slice(&new.to_le_bytes()[..ty.size()]);
-                    self.changes += u64::from(new != old);
+                    self.own_changes += u64::from(new != old);
                     self.values.set(code.slot(code.func.results(inst)[0]), 0, t, old);
                 }
                 Ok(())
@@ -276,6 +277,7 @@ impl Exec<'_> {
     ) -> Run<()> {
         let wave = self.wave(inst, mask, (addr, 0), (0, 1), elem);
         self.check(&wave, write)?;
+        self.polls += 1;
         let result = self.code.func.results(inst).first().map(|&r| self.code.slot(r));
         for t in mask.threads() {
             let at = wave.at[t];
@@ -315,11 +317,11 @@ impl Exec<'_> {
         for t in w.mask.threads() {
             let a = Access { inst: w.inst, thread: t, at: w.at[t] };
             self.values.gather(slot, w.first, w.lanes, t, &mut bytes);
-            if let Err(problem) = self.shared.write(a, &bytes, w.align()) {
-                return self.problem(w.inst, t, problem);
+            match self.shared.write(a, &bytes, w.align()) {
+                Ok(changed) => self.own_changes += u64::from(changed),
+                Err(problem) => return self.problem(w.inst, t, problem),
             }
         }
-        self.changes += 1;
         Ok(())
     }
 
@@ -337,6 +339,7 @@ impl Exec<'_> {
         let from = self.wave(inst, &wants, (addr, disp), (0, bytes), byte);
         self.check(&from, false)?;
         let to = self.wave(inst, mask, (at, 0), (0, bytes), byte);
+        self.own_changes += 1;
         for t in mask.threads() {
             let a = Access { inst, thread: t, at: to.at[t] };
             let reads = wants.warp(t / 32) >> (t % 32) & 1 != 0;

@@ -4,9 +4,10 @@ use super::Options;
 use super::code::Code;
 use super::fault::{Fault, FaultKind};
 use super::global::Global;
-use super::mask::{MAX_THREADS, Mask};
+use super::mask::Mask;
 use super::shared::{BASE, Shared};
-use super::stats::{OpStats, Stats};
+use super::stats::Stats;
+use super::turns::Turns;
 use super::values::{Values, Word, with_word};
 use crate::args::Arg;
 use naiad_ir::ptx_asm::Registers;
@@ -14,8 +15,12 @@ use naiad_ir::scalar::cast_slice;
 use naiad_ir::thread::ThreadOp;
 use naiad_ir::tile::MachineFact;
 use naiad_ir::{Block, Inst, Value};
+use std::thread::Scope;
 
 pub type Run<T> = Result<T, Box<Fault>>;
+
+/// Rounds of a loop that looks at memory, and finds what it waits for in none, until others get their turn.
+const PATIENCE: u32 = 64;
 
 /// Rounds of loops between two looks at whether to stop.
 const LOOK: u32 = 1024;
@@ -32,9 +37,17 @@ pub struct Exec<'a> {
     pub full: Mask,
     pub block: [u32; 3],
     blocks: [u32; 3],
-    /// How often something changed that a waiting loop may wait for.
+    pub turns: &'a Turns,
+    /// Starts a thread for other blocks.
+    start: &'a dyn Fn(),
+    /// How often memory changed that other blocks may wait for, and how often when they were told.
     pub changes: u64,
-    pub clock: u64,
+    told: u64,
+    /// How often something changed that this block alone sees.
+    pub own_changes: u64,
+    /// Accesses that are there to see what others write, and looks at the clock.
+    pub polls: u64,
+    pub looks: u64,
     rounds: u32,
     pub registers: Registers,
 }
@@ -57,39 +70,40 @@ impl Code {
         args: &[Arg],
         options: &Options<'_>,
     ) -> Result<Stats, Box<Fault>> {
-        let threads = self.layout.threads;
-        let params = self.func.params();
-        assert_eq!(params.len(), args.len(), "arguments of `{}`", self.func.name);
-        let mut exec = Exec {
-            code: self,
-            values: Values::new(&self.layout),
-            global: Global::new(&self.func.param_names, args, options.exposed),
-            shared: Shared::new(self.shape.shared_bytes as usize, self.granule, threads),
-            stats: Stats { ops: vec![OpStats::default(); self.func.num_insts()], blocks: 0 },
-            options,
-            full: Mask::first(threads),
-            block: [0; 3],
-            blocks,
-            changes: 0,
-            clock: 0,
-            rounds: 0,
-            registers: Registers::default(),
-        };
-        for (&param, arg) in params.iter().zip(args) {
-            let image = match arg {
-                Arg::Scalar(bits) => bits & self.scalar(param).mask(),
-                Arg::Tensor(t) => t.address as u64,
-            };
-            exec.every(param, |_, _| image);
-        }
-        self.func.walk(&mut |inst| exec.constant(inst));
+        assert_eq!(self.func.params().len(), args.len(), "arguments of `{}`", self.func.name);
         let total = blocks.iter().map(|&b| u64::from(b)).product();
-        for number in 0..total {
-            exec.begin(order(number, total, options.shuffle));
+        let turns = Turns::new(total, Stats::new(&self.func));
+        let launch = Launch { code: self, blocks, total, args, options, turns: &turns };
+        std::thread::scope(|scope| launch.work(scope));
+        turns.outcome()
+    }
+}
+
+/// What the threads of a launch know.
+#[derive(Copy, Clone)]
+struct Launch<'a> {
+    code: &'a Code,
+    blocks: [u32; 3],
+    total: u64,
+    args: &'a [Arg],
+    options: &'a Options<'a>,
+    turns: &'a Turns,
+}
+
+impl<'a> Launch<'a> {
+    /// Runs blocks on this thread; those that wait for others start more threads.
+    fn work<'scope>(self, scope: &'scope Scope<'scope, 'a>) {
+        let start = move || {
+            scope.spawn(move || self.work(scope));
+        };
+        let mut exec = Exec::new(&self, &start);
+        self.turns.work(|number| {
+            exec.begin(order(number, self.total, self.options.shuffle));
             let full = exec.full;
-            exec.block(self.func.entry(), &full)?;
-        }
-        Ok(exec.stats)
+            exec.block(self.code.func.entry(), &full)?;
+            Ok(exec.tells())
+        });
+        self.turns.count(&exec.stats);
     }
 }
 
@@ -107,7 +121,41 @@ fn order(number: u64, total: u64, shuffle: Option<u64>) -> u64 {
     ((u128::from(number) * u128::from(step) + u128::from(seed)) % u128::from(total)) as u64
 }
 
-impl Exec<'_> {
+impl<'a> Exec<'a> {
+    fn new(launch: &Launch<'a>, start: &'a dyn Fn()) -> Exec<'a> {
+        let Launch { code, blocks, args, options, turns, .. } = *launch;
+        let threads = code.layout.threads;
+        let mut exec = Exec {
+            code,
+            values: Values::new(&code.layout),
+            global: Global::new(&code.func.param_names, args, options.exposed),
+            shared: Shared::new(code.shape.shared_bytes as usize, code.granule, threads),
+            stats: Stats::new(&code.func),
+            options,
+            full: Mask::first(threads),
+            block: [0; 3],
+            blocks,
+            turns,
+            start,
+            changes: 0,
+            told: 0,
+            own_changes: 0,
+            polls: 0,
+            looks: 0,
+            rounds: 0,
+            registers: Registers::default(),
+        };
+        for (&param, arg) in code.func.params().iter().zip(args) {
+            let image = match arg {
+                Arg::Scalar(bits) => bits & code.scalar(param).mask(),
+                Arg::Tensor(t) => t.address as u64,
+            };
+            exec.every(param, |_, _| image);
+        }
+        code.func.walk(&mut |inst| exec.constant(inst));
+        exec
+    }
+
     fn begin(&mut self, number: u64) {
         let [x, y, _] = self.blocks.map(u64::from);
         self.block = [number % x, number / x % y, number / x / y].map(|c| c as u32);
@@ -267,6 +315,7 @@ impl Exec<'_> {
             }
             ThreadOp::RegsSet { regs, value, index } => {
                 let value = code.slot(*value);
+                self.own_changes += 1;
                 for row in 0..value.rows {
                     let to = (code.slot(*regs), *index as usize * value.rows + row);
                     self.values.copy_row((value, row), to, mask);
@@ -322,7 +371,7 @@ impl Exec<'_> {
     ) -> Run<()> {
         let code = self.code;
         let ty = code.scalar(lower);
-        let [mut at, mut end, mut by] = [[0i64; MAX_THREADS]; 3];
+        let [mut at, mut end, mut by] = [(); 3].map(|()| vec![0i64; code.layout.threads]);
         self.values.integers(code.slot(lower), ty, &mut at);
         self.values.integers(code.slot(upper), ty, &mut end);
         self.values.integers(code.slot(step), ty, &mut by);
@@ -384,8 +433,10 @@ impl Exec<'_> {
         self.pass(inits, carried, mask);
         let mut active = *mask;
         let mut last: Vec<Vec<u8>> = Vec::new();
+        let mut idle = 0;
         loop {
-            let changes = self.changes;
+            let (changes, polls) = (self.changes, self.polls);
+            let steady = (self.own_changes, self.looks);
             self.look(inst)?;
             self.block(before, &active)?;
             let goes_on = self.holds(*cond);
@@ -397,24 +448,36 @@ impl Exec<'_> {
             self.pass(values, code.func.block_params(after), &active);
             self.block(after, &active)?;
             self.pass(yielded(code, after), carried, &active);
+            if self.changes != changes {
+                (idle, last) = (0, Vec::new());
+                continue;
+            }
             // A round that changed nothing will be followed by another such.
-            if self.changes == changes {
-                let now = carried.iter().map(|&v| self.values.bytes(code.slot(v)));
-                if now.clone().eq(last.iter().map(Vec::as_slice)) {
-                    let what =
-                        "never ends: if it waits for another block, that is only possible on a GPU";
-                    return self.fault(
-                        FaultKind::Stuck,
-                        inst,
-                        active.threads().next(),
-                        what.into(),
-                    );
-                }
-                last = now.map(<[u8]>::to_vec).collect();
-            } else {
-                last.clear();
+            idle += 1;
+            let now = carried.iter().map(|&v| self.values.bytes(code.slot(v)));
+            let same = now.clone().eq(last.iter().map(Vec::as_slice));
+            last = now.map(<[u8]>::to_vec).collect();
+            if same && steady == (self.own_changes, self.looks) {
+                self.wait(inst, false, &active)?;
+            } else if self.polls != polls && idle % PATIENCE == 0 {
+                self.wait(inst, true, &active)?;
             }
         }
+    }
+
+    /// How often memory changed since this was asked last.
+    fn tells(&mut self) -> u64 {
+        self.changes - std::mem::replace(&mut self.told, self.changes)
+    }
+
+    /// Lets other blocks go on, since this one waits for them.
+    fn wait(&mut self, inst: Inst, can_end_by_itself: bool, active: &Mask) -> Run<()> {
+        let (block, thread) = (self.block, active.threads().next());
+        let changes = self.tells();
+        self.turns.wait(changes, can_end_by_itself, self.start, || {
+            let what = "waits for what no other block will do".to_string();
+            Box::new(Fault { kind: FaultKind::Stuck, inst, other: None, block, thread, what })
+        })
     }
 
     /// Looks now and then whether the run is to stop.

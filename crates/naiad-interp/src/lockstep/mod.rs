@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   code      a slot for each value, a loop for each elementwise op     code.rs, values.rs
+//!   turns     which block goes on, where they wait for each other       turns.rs
 //!     exec    one block: control flow under masks, elementwise ops      exec.rs, mask.rs
 //!       access   loads, stores, atomics, asynchronous copies            access.rs
 //!         global   which addresses there are                            global.rs
@@ -15,8 +16,8 @@
 //! All threads of a block go through the function together, one op after the other: where they part, both
 //! ways are gone under masks. That is one of the orders in which a GPU may run them, so its results count,
 //! and it is the tidiest of all, so it hides every missing barrier. Those are found by the order that
-//! barriers give and not by the one that happens here, see [`shared`]. Blocks are run one after another, and
-//! a kernel whose blocks wait for each other is told so.
+//! barriers give and not by the one that happens here, see `shared.rs`. Blocks are run one after another,
+//! unless they wait for each other.
 //!
 //! What a fault says is nearly always about a compiler, so the checks are those of the machine, and stricter
 //! where the machine forgives: memory is never used before it is written, and an op for a whole warp is never
@@ -31,6 +32,7 @@ mod mask;
 mod ops;
 mod shared;
 mod stats;
+mod turns;
 mod values;
 mod warp;
 

@@ -64,10 +64,9 @@ impl Exec<'_> {
         self.registers = registers;
     }
 
-    /// The time, which goes on: who waits for it does not wait for ever.
+    /// The time.
     pub fn time(&mut self) -> u64 {
-        self.changes += 1;
-        self.clock += 1;
-        self.options.clock.map_or(self.clock * 1000, |clock| clock())
+        self.looks += 1;
+        self.options.clock.map_or_else(|| self.turns.look() * 1000, |clock| clock())
     }
 }

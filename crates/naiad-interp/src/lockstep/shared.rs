@@ -140,16 +140,18 @@ impl Shared {
         Ok(&self.data[at..at + bytes])
     }
 
-    /// Writes bytes of a thread.
-    pub fn write(&mut self, a: Access, bytes: &[u8], align: usize) -> Result<(), Problem> {
+    /// Writes bytes of a thread; says whether they are others than before.
+    pub fn write(&mut self, a: Access, bytes: &[u8], align: usize) -> Result<bool, Problem> {
         let at = self.locate(a, bytes.len(), align)?;
         for (i, part) in (at / self.granule..).zip(bytes.chunks(self.granule)) {
             let start = i * self.granule;
             let same = &self.data[start..start + part.len()] == part;
             self.write_cell(a, i, same)?;
         }
-        self.data[at..at + bytes.len()].copy_from_slice(bytes);
-        Ok(())
+        let place = &mut self.data[at..at + bytes.len()];
+        let changed = place != bytes;
+        place.copy_from_slice(bytes);
+        Ok(changed)
     }
 
     /// The place of an atomic update by a thread.

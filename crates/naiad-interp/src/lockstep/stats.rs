@@ -8,7 +8,8 @@
 //! An access of up to 4 bytes a thread is made for the warp's 32 threads together, of 8 bytes for 16 and of
 //! 16 bytes for 8 of them; a wider one is several accesses of 16 bytes.
 
-use naiad_ir::Inst;
+use naiad_ir::thread::Thread;
+use naiad_ir::{Function, Inst};
 
 /// Bytes of the widest access of a thread.
 pub const WIDEST: usize = 16;
@@ -39,6 +40,10 @@ pub struct Stats {
 }
 
 impl Stats {
+    pub(super) fn new(func: &Function<Thread>) -> Stats {
+        Stats { ops: vec![OpStats::default(); func.num_insts()], blocks: 0 }
+    }
+
     pub fn of(&self, inst: Inst) -> OpStats {
         self.ops.get(inst.index()).copied().unwrap_or_default()
     }
@@ -46,20 +51,27 @@ impl Stats {
     /// The sum over ops that `f` chooses.
     pub fn sum(&self, f: impl Fn(Inst) -> bool) -> OpStats {
         let mut sum = OpStats::default();
-        for (i, op) in self.ops.iter().enumerate() {
-            if f(Inst::new(i)) {
-                sum.warps += op.warps;
-                sum.bytes += op.bytes;
-                sum.sectors += op.sectors;
-                sum.wavefronts += op.wavefronts;
-                sum.least_wavefronts += op.least_wavefronts;
-            }
-        }
+        let ops = self.ops.iter().enumerate();
+        ops.filter(|(i, _)| f(Inst::new(*i))).for_each(|(_, op)| sum.add(op));
         sum
+    }
+
+    /// Adds the counts of other blocks.
+    pub(super) fn add(&mut self, other: &Stats) {
+        self.ops.iter_mut().zip(&other.ops).for_each(|(op, other)| op.add(other));
+        self.blocks += other.blocks;
     }
 }
 
 impl OpStats {
+    fn add(&mut self, other: &OpStats) {
+        self.warps += other.warps;
+        self.bytes += other.bytes;
+        self.sectors += other.sectors;
+        self.wavefronts += other.wavefronts;
+        self.least_wavefronts += other.least_wavefronts;
+    }
+
     /// An access of a warp's threads `active` at their addresses.
     pub fn global(&mut self, at: &[u64], active: u32, bytes: usize) {
         for piece in (0..bytes).step_by(WIDEST) {

@@ -314,7 +314,7 @@ fn traps_and_endless_loops_end_a_run() {
         } {
           yield
         }";
-    finds(spin, 32, FaultKind::Stuck, "while", None, "waits for another block");
+    finds(spin, 32, FaultKind::Stuck, "while", None, "waits for what no other block will do");
     let none = "
         %zero = const value=0:i32 : i32
         for %zero, %n, %zero {

@@ -250,3 +250,78 @@ fn code_for_a_cpu_is_refused() {
         assert!(Code::new(func.clone(), BlockShape { threads, shared_bytes: 0 }).is_err());
     }
 }
+
+/// Each block adds itself to a counter and waits until all have, twice.
+#[test]
+fn blocks_wait_for_each_other() {
+    let barrier = |i: u32, per_thread: u32| {
+        format!(
+            "%one{i} = const value=1:i32 : i32
+            %goal{i} = const value={}:i32 : i32
+            %in{i} = atomic.add %y, %one{i} : i32
+            while {{
+              %v{i} = atomic_load %y elem=i32 : i32
+              %c{i} = compare.lt %v{i}, %goal{i} : i1
+              condition %c{i}
+            }} {{
+              yield
+            }}\n",
+            (i + 1) * per_thread
+        )
+    };
+    let body = barrier(0, 32 * 40) + &barrier(1, 32 * 40);
+    for shuffle in [None, Some(7)] {
+        let (mut x, mut y) = ([0i32], [0i32; 32]);
+        let options = Options { shuffle, ..Options::default() };
+        let (func, ended) = run_with(&body, 32, [40, 1, 1], (&mut x, &mut y, 0), &options);
+        let stats = ended.unwrap_or_else(|f| panic!("{:#?}", f.diagnostic(&func)));
+        assert_eq!((stats.blocks, y[0]), (40, 2 * 32 * 40));
+    }
+}
+
+/// Each block waits for the one behind it; the last looks at the clock for a while first.
+#[test]
+fn blocks_wait_for_later_ones() {
+    let body = "
+        %b = block_id axis=0 : i32
+        %nb = num_blocks axis=0 : i32
+        %one = const value=1:i32 : i32
+        %zero = const value=0:i32 : i32
+        %bl = cast %b to=i64 : i64
+        %size = const value=4:i64 : i64
+        %o = binary.mul %bl, %size : i64
+        %mine = addr_add %y, %o : addr
+        %next = addr_add %mine, %size : addr
+        %lastb = binary.sub %nb, %one : i32
+        %islast = compare.eq %b, %lastb : i1
+        %got = if %islast {
+          %start = machine.globaltimer : i64
+          %long = const value=500000:i64 : i64
+          %until = binary.add %start, %long : i64
+          while {
+            %now = machine.globaltimer : i64
+            %c = compare.lt %now, %until : i1
+            condition %c
+          } {
+            yield
+          }
+          yield values=[%one]
+        } {
+          %g = while {
+            %v = atomic_load %next elem=i32 : i32
+            %c2 = compare.eq %v, %zero : i1
+            condition %c2 values=[%v]
+          } {
+          ^(%u: i32):
+            yield
+          } : i32
+          yield values=[%g]
+        } : i32
+        %w = binary.add %got, %one : i32
+        atomic_store %mine, %w";
+    let (mut x, mut y) = ([0i32], [0i32; 100]);
+    let given = (&mut x[..], &mut y[..], 0);
+    let (func, ended) = run_with(body, 32, [100, 1, 1], given, &Options::default());
+    ended.unwrap_or_else(|f| panic!("{:#?}", f.diagnostic(&func)));
+    assert_eq!(y.to_vec(), Vec::from_iter((0..100).map(|i| 101 - i)));
+}
