@@ -217,7 +217,13 @@ impl<'a> Exec<'a> {
     /// Runs a block's ops for some threads; what it passes on is left to the op around it.
     fn block(&mut self, block: Block, mask: &Mask) -> Run<()> {
         let code = self.code;
-        code.func.insts(block).iter().try_for_each(|&inst| self.inst(inst, mask))
+        for &inst in code.func.insts(block) {
+            self.inst(inst, mask)?;
+            if let Some(claims) = self.options.claims {
+                self.judge(claims, inst, mask)?;
+            }
+        }
+        Ok(())
     }
 
     #[deny(clippy::wildcard_enum_match_arm)]

@@ -25,6 +25,8 @@ pub enum FaultKind {
     Divergence,
     /// A thread of the warp is named that there cannot be.
     BadLane,
+    /// Threads have different values of what is claimed to be uniform.
+    FalseClaim,
     /// A `trap`.
     Trap,
     /// A loop that never ends: by itself, or since it waits for another block.
@@ -63,6 +65,7 @@ impl Fault {
             | FaultKind::SharedRace
             | FaultKind::InFlight
             | FaultKind::Divergence
+            | FaultKind::FalseClaim
             | FaultKind::BadLane => Id::Internal,
         };
         let op = func.op(self.inst).name();

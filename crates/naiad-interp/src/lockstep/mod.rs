@@ -44,6 +44,7 @@ use crate::args::Arg;
 use naiad_diag::Diagnostic;
 use naiad_ir::Function;
 use naiad_ir::thread::Thread;
+use naiad_ir::thread::uniform::Uniform;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -59,6 +60,8 @@ pub struct BlockShape {
 pub struct Options<'a> {
     /// Counts transactions.
     pub count: bool,
+    /// What is claimed to be uniform is held against what threads have: a test of the analysis.
+    pub claims: Option<&'a Uniform>,
     /// Runs the blocks in an order that this number gives, instead of one after the other.
     pub shuffle: Option<u64>,
     /// Asked now and then whether to stop.

@@ -1,9 +1,11 @@
 //! Ops of each thread that touch no memory.
 
 use super::code::Step;
-use super::exec::Exec;
+use super::exec::{Exec, Run};
+use super::fault::FaultKind;
 use super::mask::Mask;
 use naiad_ir::thread::NativeFn;
+use naiad_ir::thread::uniform::{Uniform, Uniformity};
 use naiad_ir::{Inst, Value};
 
 impl Exec<'_> {
@@ -62,6 +64,33 @@ impl Exec<'_> {
             }
         }
         self.registers = registers;
+    }
+
+    /// Holds the results of an op against what is claimed of them.
+    pub fn judge(&self, claims: &Uniform, inst: Inst, mask: &Mask) -> Run<()> {
+        for &result in self.code.func.results(inst) {
+            let level = claims.of(result);
+            let slot = self.code.slot(result);
+            for row in 0..slot.rows {
+                let mut first = None;
+                for t in mask.threads() {
+                    let (image, of) = match level {
+                        Uniformity::Thread => break,
+                        Uniformity::Warp => (self.values.image(slot, row, t), t / 32),
+                        Uniformity::Block => (self.values.image(slot, row, t), 0),
+                    };
+                    match first {
+                        Some((x, same)) if same == of && x != image => {
+                            let what = format!("gives thread {t} another {level:?}-uniform value");
+                            return self.fault(FaultKind::FalseClaim, inst, Some(t), what);
+                        }
+                        Some((_, same)) if same == of => {}
+                        _ => first = Some((image, of)),
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The time.

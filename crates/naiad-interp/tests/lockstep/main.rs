@@ -1,5 +1,6 @@
 //! The lockstep executor on Thread IR written by hand: what ops do, what is found wrong, what is counted.
 
+mod alike;
 mod counts;
 mod faults;
 mod flow;
@@ -11,6 +12,7 @@ use naiad_interp::lockstep::{BlockShape, Code, Fault, FaultKind, Options, Stats}
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::op::OpInfo;
 use naiad_ir::thread::Thread;
+use naiad_ir::thread::uniform::Uniform;
 use naiad_ir::{Function, text, verify};
 use std::sync::Arc;
 
@@ -55,8 +57,10 @@ fn run_with<T, U>(
     let shape = BlockShape { threads, shared_bytes: 4096 };
     let code = Code::new(func.clone(), shape).unwrap_or_else(|e| panic!("{e:#?}"));
     let args = [tensor(x), tensor(y), Arg::Scalar(n as u32 as u64)];
+    let options = &Options { claims: Some(&Uniform::new(&func)), ..*options };
     // SAFETY: the slices are there until the run has ended.
-    (func, unsafe { code.run(blocks, &args, options) })
+    let ended = unsafe { code.run(blocks, &args, options) };
+    (func, ended)
 }
 
 /// Runs one block that must end well.
