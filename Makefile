@@ -45,6 +45,7 @@ test-rust:
 
 test-python: extension
 	$(BIN)/python -m pytest -q
+	NAIAD_EXECUTOR=lockstep $(BIN)/python -m pytest -q tests/ops tests/features
 
 fmt:
 	$(CARGO) fmt --all

@@ -22,8 +22,28 @@ ON_GPU = os.environ.get("NAIAD_TEST_DEVICE") == "cuda"
 # Errors that the CPU's executors find in a launch, and what is shown while it runs.
 _CPU_ONLY = re.compile(r"OutOfBoundsError|DeadlockError|DeviceAssertError|KernelError|device_print|capfd|capsys")
 
+# Code for a GPU, run by all threads of a block in lockstep: no GPU is needed.
+IN_LOCKSTEP = os.environ.get("NAIAD_EXECUTOR") == "lockstep"
+# What it does otherwise than the CPU's executors, with why.
+_NOT_IN_LOCKSTEP = [
+    (r"ops/device_print\.py", "kernels on a GPU do not print"),
+    (r"ops/device_assert\.py", "an assertion that fails on a GPU traps, and says no more than where"),
+    (r"inline_asm\.py::test_(texts_that_only_a_gpu_can_run|calls_that_are_refused)", "a GPU can, or tells so itself"),
+    (r"synchronize\.py::test_a_chain_of_programs", "each block waits for the next, and they are run in order"),
+    (r"machine\.py::test_programs_of_one_launch_share_the_clock", "blocks that wait for each other's time"),
+    (r"atomics\.py::test_a_lock_guards_what_is_no_atomic", "blocks that wait for each other's lock"),
+    (r"block_pointers\.py::test_what_is_not_checked_is_caught", "what nobody uses is not loaded"),
+    (r"descriptors\.py::test_storage_that_is_too_short", "what nobody uses is not loaded"),
+    (r"load\.py::test_arrays_of_other_libraries_byte_order_and_alignment", "a GPU loads no element across its alignment"),
+]
+
 
 def pytest_collection_modifyitems(items):
+    if IN_LOCKSTEP:
+        for item in items:
+            for pattern, reason in _NOT_IN_LOCKSTEP:
+                if re.search(pattern, item.nodeid):
+                    item.add_marker(pytest.mark.skip(reason=reason))
     if not ON_GPU:
         return
     skip = pytest.mark.skip(reason="what it tests is watched over on the CPU only")

@@ -38,7 +38,7 @@ use std::str::FromStr;
 pub const LANE_BITS: usize = 5;
 /// Most bits of a register's number, and of a warp's.
 const MAX_REGISTER_BITS: usize = 14;
-const MAX_WARP_BITS: usize = 5;
+const MAX_WARP_BITS: usize = 7;
 
 /// A map from registers, lanes and warps to elements.
 #[derive(Copy, Clone, PartialEq, Eq, Hash)]

@@ -84,6 +84,10 @@ impl Lower<'_> {
                 loaded[r] = loaded[r & kept];
             }
         }
+        if layout.is_none() && hints.volatile {
+            // Another program may write it between two threads' reads.
+            loaded[0] = self.told_to_all(loaded[0]);
+        }
         if let (Some(other), Some(masks)) = (other, masks) {
             let other = self.get(other).clone();
             for (r, value) in loaded.iter_mut().enumerate() {

@@ -292,7 +292,11 @@ impl Lower<'_> {
                 self.assert(*cond, *mask);
                 Ok(vec![])
             }
-            TileOp::Machine { what } => one(vec![self.b.op(ThreadOp::Machine { what: *what })]),
+            TileOp::Machine { what } => {
+                // Threads that read it one by one would each decide by another time.
+                let fact = self.b.op(ThreadOp::Machine { what: *what });
+                one(vec![self.told_to_all(fact)])
+            }
             TileOp::InlineAsm { .. } => self.inline_asm(op, results),
             TileOp::Assume { .. } => Ok(vec![]),
             TileOp::For { .. } | TileOp::While { .. } | TileOp::If { .. } => self.control(inst, op),
