@@ -153,8 +153,7 @@ impl Emit {
     ) -> [Operand; 2] {
         let (low, high) = (self.reg(low), self.reg(high));
         if to == Scalar::F32 {
-            let word = self.pack_bytes(low, high);
-            let pair = self.ins("cvt.u16.u32", Class::Half, [word]);
+            let pair = self.byte_pair(low, high);
             return self
                 .bytes_to_fp16(from, pair)
                 .map(|x| self.ins("cvt.f32.f16", Class::Word, [x]));
@@ -168,7 +167,9 @@ impl Emit {
         let pair = self.ins(opcode, Class::Half, [high, low]);
         let word = self.ins("cvt.u32.u16", Class::Word, [pair]);
         let low = self.ins("and.b32", Class::Word, [word, Operand::word(0xff)]);
-        [low, self.ins("shr.u32", Class::Word, [word, Operand::word(8)])]
+        let high = self.ins("shr.u32", Class::Word, [word, Operand::word(8)]);
+        self.bytes.extend([(low, (pair, 0)), (high, (pair, 1))]);
+        [low, high]
     }
 }
 

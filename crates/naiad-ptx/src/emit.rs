@@ -3,11 +3,12 @@
 use crate::Target;
 use naiad_ir::Scalar;
 use naiad_ir::thread::ThreadElem;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::fmt::{self, Display, Write};
 
 /// Kinds of registers. They have widths and no types: instructions say what they read bits as.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
     Pred,
     Half,
@@ -60,7 +61,7 @@ impl Class {
 }
 
 /// What an instruction reads: one lane of a value.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Operand {
     Reg(Class, u32),
     /// Bits, zero-extended from the class's width.
@@ -137,6 +138,9 @@ pub struct Emit {
     labels: u32,
     /// The version of PTX that is needed, times 10.
     pub version: u32,
+    /// Registers whose low byte is one of another register, and which: bytes that were taken apart
+    /// need not be put together again.
+    pub bytes: FxHashMap<Operand, (Operand, usize)>,
 }
 
 #[derive(Copy, Clone)]
@@ -152,7 +156,8 @@ impl Display for Label {
 impl Emit {
     pub fn new(target: Target) -> Emit {
         let version = target.least_version();
-        Emit { target, body: String::new(), counts: [0; 4], labels: 0, version }
+        let bytes = FxHashMap::default();
+        Emit { target, body: String::new(), counts: [0; 4], labels: 0, version, bytes }
     }
 
     /// Says that what is written needs this version of PTX, times 10.
@@ -290,11 +295,15 @@ impl Emit {
         if let Some(bits) = x.known() {
             return Operand::word(if signed { bits as i8 as i64 } else { bits as u8 as i64 });
         }
-        if signed {
+        let extended = if signed {
             // The last byte's sign in the others.
             self.ins("prmt.b32", Class::Word, [x, Operand::word(0), Operand::word(0x8880)])
         } else {
             self.ins("and.b32", Class::Word, [x, Operand::word(0xff)])
+        };
+        if let Some(&place) = self.bytes.get(&x) {
+            self.bytes.insert(extended, place);
         }
+        extended
     }
 }

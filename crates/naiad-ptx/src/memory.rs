@@ -8,7 +8,6 @@ use crate::emit::{Class, Emit, Lanes, Operand, tuple};
 use naiad_ir::Scalar;
 use naiad_ir::thread::{MAX_LANES, ThreadElem};
 use naiad_ir::tile::{CacheModifier, Eviction, MemHints};
-use smallvec::SmallVec;
 
 /// Bytes that one instruction moves at most.
 const MOST_BYTES: usize = 16;
@@ -192,7 +191,9 @@ impl Emit {
             let (i, signed) = ((i % 4) as i64, elem.scalar().is_some_and(Scalar::is_signed));
             let rest = if signed { 8 + i } else { 4 };
             let selector = Operand::word(rest << 12 | rest << 8 | rest << 4 | i);
-            e.ins("prmt.b32", Class::Word, [word, Operand::word(0), selector])
+            let byte = e.ins("prmt.b32", Class::Word, [word, Operand::word(0), selector]);
+            e.bytes.insert(byte, (word, i as usize));
+            byte
         };
         (0..count).map(|i| byte(self, i)).collect()
     }
@@ -205,20 +206,7 @@ impl Emit {
                 let bytes: Lanes = lanes.iter().map(byte).collect();
                 self.packed(Scalar::U8.into(), &bytes)
             }
-            8 if lanes.len() > 1 => {
-                let words: SmallVec<[&[Operand]; 4]> = lanes.chunks(4).collect();
-                let word = |bytes: &&[Operand]| {
-                    let low = self.pack_bytes(bytes[0], bytes[1]);
-                    match **bytes {
-                        [_, _, c, d] => {
-                            let high = self.pack_bytes(c, d);
-                            self.ins("prmt.b32", Class::Word, [low, high, Operand::word(0x5410)])
-                        }
-                        _ => low,
-                    }
-                };
-                words.iter().map(word).collect()
-            }
+            8 if lanes.len() > 1 => lanes.chunks(4).map(|bytes| self.pack_bytes(bytes)).collect(),
             16 if lanes.len() > 1 => {
                 let pair = |pair: &[Operand]| {
                     let pair = [self.reg(pair[0]), self.reg(pair[1])];
@@ -233,9 +221,53 @@ impl Emit {
         }
     }
 
-    /// A word whose lowest bytes are those of two others; what is above is anything.
-    pub fn pack_bytes(&mut self, low: Operand, high: Operand) -> Operand {
+    /// Two or four bytes as a word; of two, what is above is anything, or the register is a half.
+    fn pack_bytes(&mut self, bytes: &[Operand]) -> Operand {
+        let [low, high] = match *bytes {
+            [a, b, c, d] => [(a, b), (c, d)],
+            [a, b, ..] => [(a, b), (a, b)],
+            _ => return bytes.first().copied().unwrap_or(Operand::word(0)),
+        };
+        let whole = self.pair_of(low.0, low.1).zip(self.pair_of(high.0, high.1));
+        match whole {
+            // Out of one word, or of two halves.
+            Some(((word, 0), (same, i))) if word == same && 2 * i + 2 == bytes.len() => word,
+            Some(((low, 0), (high, 0))) if low.class() == Class::Half && bytes.len() == 4 => {
+                let (word, pair) = (self.fresh(Class::Word), tuple(&[low, high]));
+                self.line(format_args!("mov.b32 {word}, {pair}"));
+                word
+            }
+            _ => {
+                let low = self.two_bytes(low.0, low.1);
+                if bytes.len() == 2 {
+                    return low;
+                }
+                let high = self.two_bytes(high.0, high.1);
+                self.ins("prmt.b32", Class::Word, [low, high, Operand::word(0x5410)])
+            }
+        }
+    }
+
+    /// Two bytes as a half.
+    pub fn byte_pair(&mut self, low: Operand, high: Operand) -> Operand {
+        match self.pair_of(low, high) {
+            Some((half, _)) if half.class() == Class::Half => half,
+            Some((word, i)) => self.halves(word)[i],
+            None => {
+                let word = self.two_bytes(low, high);
+                self.ins("cvt.u16.u32", Class::Half, [word])
+            }
+        }
+    }
+
+    fn two_bytes(&mut self, low: Operand, high: Operand) -> Operand {
         self.ins("prmt.b32", Class::Word, [low, high, Operand::word(0x0040)])
+    }
+
+    /// The register that has the two bytes as its half of this number.
+    fn pair_of(&self, low: Operand, high: Operand) -> Option<(Operand, usize)> {
+        let (&(low, i), &(high, j)) = (self.bytes.get(&low)?, self.bytes.get(&high)?);
+        (low == high && i % 2 == 0 && j == i + 1).then_some((low, i / 2))
     }
 }
 
