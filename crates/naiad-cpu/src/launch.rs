@@ -129,8 +129,10 @@ impl Code {
         if cfg!(debug_assertions) {
             naiad_ir::verify(&loops).map_err(CompileError::Internal)?;
         }
+        let past_cache = params.iter().position(|&p| p == Param::Stream);
+        let options = clif::Options { wide, past_cache };
         let machine =
-            clif::write_with(wide, &loops, table::table()).map_err(CompileError::Internal)?;
+            clif::write_with(options, &loops, table::table()).map_err(CompileError::Internal)?;
         Ok(Code { machine, params, sites, work: plan::work(func) })
     }
 
@@ -232,6 +234,9 @@ impl Run<'_> {
             // memory of arguments is the caller's promise, and nothing else is touched.
             unsafe { self.code.machine.run(slots.as_ptr(), frame, &mut report) }
         });
+        if self.streams() {
+            order_stores();
+        }
         if ended {
             return true;
         }
@@ -322,6 +327,15 @@ impl Context<'_> {
         let buffers = unsafe { std::slice::from_raw_parts(table, buffers.len()) };
         // SAFETY: compiled code gives buffers of the sizes of the site's types.
         unsafe { self.host.run(*inst, program, self.worker, buffers) }
+    }
+}
+
+/// Sees that stores past the cache are done before whatever this thread does next.
+fn order_stores() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction has no conditions.
+    unsafe {
+        std::arch::x86_64::_mm_sfence()
     }
 }
 

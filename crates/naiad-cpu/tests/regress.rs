@@ -404,3 +404,36 @@ fn booleans_that_are_moved_become_0_or_1() {
         );
     }
 }
+
+#[test]
+fn stores_past_the_cache_leave_the_same_memory() {
+    // Outputs of 16 MiB are beyond the cache. A row begins at a line of cache, or not.
+    for (start, elem) in [(0, "i32"), (1, "i32"), (16, "i32"), (0, "i8"), (64, "i16")] {
+        agree(
+            &format!(
+                "tile @k(%p p: *i32, %r r: *i32, %n n: i32) {{
+                  %i = arange start=0 end=1024 : <1024xi32>
+                  %ns = splat %n shape=(1024,) : <1024xi32>
+                  %mask = compare.lt %i, %ns : <1024xi1>
+                  %pid = program_id axis=0 : i32
+                  %long = const value=2048:i32 : i32
+                  %far = binary.mul %pid, %long : i32
+                  %start = const value={start}:i32 : i32
+                  %at = binary.add %far, %start : i32
+                  %q = splat %p shape=(1024,) : <1024x*i32>
+                  %a = ptr_add %q, %i : <1024x*i32>
+                  %x = load %a mask=%mask : <1024xi32>
+                  %y = cast %x to={elem} : <1024x{elem}>
+                  %narrow = bitcast %r to=*{elem} : *{elem}
+                  %row = ptr_add %narrow, %at : *{elem}
+                  %s = splat %row shape=(1024,) : <1024x*{elem}>
+                  %b = ptr_add %s, %i : <1024x*{elem}>
+                  store %b, %y mask=%mask
+                  return
+                }}"
+            ),
+            &[1024, 4 << 20],
+            &[1000],
+        );
+    }
+}

@@ -129,27 +129,38 @@ impl Machine {
 
 /// Writes the function for this machine.
 pub fn write(func: &Function<Thread>, table: &RuntimeTable) -> Result<Machine, Error> {
-    write_for(Target::host()?, func, table)
+    write_for(Target::host()?, func, table, None)
 }
 
-/// Writes the function for this machine with loops over such vectors beside Cranelift's code, or none;
-/// [`write`] takes the widest that the machine has.
+/// How a function is written.
+#[derive(Copy, Clone, Debug)]
+pub struct Options {
+    /// Loops over such vectors beside Cranelift's code, or none.
+    pub wide: Option<Level>,
+    /// The parameter that is not 0 where the function writes more than the cache holds: stores that
+    /// say so then go past it. Whoever runs the function orders them before what it does next, by a
+    /// store fence.
+    pub past_cache: Option<usize>,
+}
+
+/// Writes the function for this machine; [`write`] takes the widest vectors that the machine has.
 pub fn write_with(
-    wide: Option<Level>,
+    options: Options,
     func: &Function<Thread>,
     table: &RuntimeTable,
 ) -> Result<Machine, Error> {
-    if wide == Level::host() {
-        return write(func, table);
+    let past_cache = options.past_cache;
+    if options.wide == Level::host() {
+        return write_for(Target::host()?, func, table, past_cache);
     }
-    write_for(&Target::wide(wide)?, func, table)
+    write_for(&Target::wide(options.wide)?, func, table, past_cache)
 }
 
 /// The function in Cranelift's IR as it is handed over, before any optimization.
 pub fn text(func: &Function<Thread>, table: &RuntimeTable) -> Result<String, Error> {
     let mut context = Context::new();
     let func = prepare(func);
-    writer::write(Target::host()?, &func, table, &mut context.func, &mut Default::default())?;
+    writer::write(Target::host()?, &func, table, None, &mut context.func, &mut Default::default())?;
     Ok(context.func.display().to_string())
 }
 
@@ -157,11 +168,12 @@ fn write_for(
     target: &Target,
     func: &Function<Thread>,
     table: &RuntimeTable,
+    past_cache: Option<usize>,
 ) -> Result<Machine, Error> {
     let func = prepare(func);
     let mut context = Context::new();
-    let needs =
-        writer::write(target, &func, table, &mut context.func, &mut FunctionBuilderContext::new())?;
+    let mut builder = FunctionBuilderContext::new();
+    let needs = writer::write(target, &func, table, past_cache, &mut context.func, &mut builder)?;
     context
         .compile(&*target.isa, &mut ControlPlane::default())
         .map_err(|e| fault(&func.name, format!("Cranelift refused it: {:?}", e.inner)))?;

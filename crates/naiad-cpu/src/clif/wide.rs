@@ -3,7 +3,7 @@
 use super::lanes::Lanes;
 use super::memory::{ACCESS, Place};
 use super::writer::{Made, Writer};
-use crate::wide::{Input, PASSED, Wide};
+use crate::wide::{Input, PASSED, Past, Wide};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AbiParam, ExtFuncData, ExternalName, InstBuilder, Signature, UserExternalName, types,
@@ -67,7 +67,7 @@ impl Writer<'_, '_> {
             // A round further on.
             let next = self.emit.b.ins().iadd_imm_s(lower, wide.step);
             self.scalars_at(&wide, body, next)?;
-            for (stream, start) in wide.streams.iter().zip(starts) {
+            for (stream, &start) in wide.streams.iter().zip(&starts) {
                 if let Some(at) = stream.moves {
                     let next = self.one(stream.start)?;
                     let moves = self.emit.b.ins().isub(next, start);
@@ -75,7 +75,7 @@ impl Writer<'_, '_> {
                 }
             }
         }
-        self.call_wide(wide.bytes, &args);
+        self.call_loop(wide.bytes, wide.past, &args, &starts)?;
         let params = self.func.block_params(body)[1..].iter().zip(&wide.results);
         let made = params
             .map(|(&v, &at)| {
@@ -101,6 +101,41 @@ impl Writer<'_, '_> {
         self.block_bytes = self.block_bytes.max(bytes as usize);
         let at = self.layout.bytes as i64;
         self.emit.b.ins().iadd_imm_s(self.frame, at)
+    }
+
+    /// Calls the loop, or the one whose stores go past the cache.
+    fn call_loop(
+        &mut self,
+        bytes: Vec<u8>,
+        past: Option<Past>,
+        args: &[ir::Value],
+        starts: &[ir::Value],
+    ) -> Result<(), String> {
+        let (Some(past), Some(flag)) = (past, self.past_cache) else {
+            self.call_wide(bytes, args);
+            return Ok(());
+        };
+        let flag = self.one(flag)?;
+        let b = &mut self.emit.b;
+        let mut all = b.ins().iconst(types::I64, 0);
+        for &stream in &past.aligned {
+            all = b.ins().bor(all, starts[stream]);
+        }
+        let off = b.ins().band_imm_u(all, 63);
+        let aligned = b.ins().icmp_imm_u(IntCC::Equal, off, 0);
+        let wanted = b.ins().icmp_imm_u(IntCC::NotEqual, flag, 0);
+        let both = b.ins().band(aligned, wanted);
+        let [beyond, within, done] = [0; 3].map(|_| b.create_block());
+        b.ins().brif(both, beyond, &[], within, &[]);
+        for (block, bytes) in [(beyond, past.bytes), (within, bytes)] {
+            self.emit.b.seal_block(block);
+            self.emit.enter(block);
+            self.call_wide(bytes, args);
+            self.emit.b.ins().jump(done, &[]);
+        }
+        self.emit.b.seal_block(done);
+        self.emit.enter(done);
+        Ok(())
     }
 
     fn call_wide(&mut self, bytes: Vec<u8>, args: &[ir::Value]) {

@@ -29,6 +29,7 @@ pub fn write(
     target: &Target,
     func: &Function<Thread>,
     table: &RuntimeTable,
+    past_cache: Option<usize>,
     out: &mut ir::Function,
     context: &mut FunctionBuilderContext,
 ) -> Result<Needs, Error> {
@@ -64,6 +65,7 @@ pub fn write(
         failures: Vec::new(),
         beside: Vec::new(),
         block_bytes: 0,
+        past_cache: past_cache.map(|i| func.params()[i]),
     };
     for (i, &param) in func.params().iter().enumerate() {
         writer.param(slots, i, param).map_err(|why| fault(&func.name, why))?;
@@ -95,6 +97,8 @@ pub struct Writer<'f, 'b> {
     pub beside: Vec<Vec<u8>>,
     /// The size of the memory behind scratch that loops beside Cranelift's code are given.
     pub block_bytes: usize,
+    /// Not 0 where stores may go past the cache.
+    pub past_cache: Option<Value>,
 }
 
 impl Writer<'_, '_> {

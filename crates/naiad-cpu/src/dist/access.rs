@@ -5,7 +5,7 @@ use super::lanes::{Map, Nest, Status};
 use super::{Dist, Origin, Param, Place, Result, SiteInfo};
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding};
 use naiad_ir::thread::{Lanes, RuntimeFn, Site, ThreadOp, Vector};
-use naiad_ir::tile::{Constant, TileOp};
+use naiad_ir::tile::{CacheModifier, Constant, Eviction, MemHints, TileOp};
 use naiad_ir::{Inst, Scalar, Value};
 use naiad_opt::affine::{Address, Conjunct, Expr, Fit, Within};
 use smallvec::SmallVec;
@@ -551,6 +551,7 @@ impl Dist<'_> {
         };
         let op = match self.formula(n, &access, map) {
             Some((addr, step)) if self.b.known_int(step) == Some(access.elem.size() as i64) => {
+                let hints = self.store_hints(access.ptr, hints);
                 ThreadOp::Store { addr, value, disp: 0, mask, hints }
             }
             Some((addr, step)) => {
@@ -566,6 +567,23 @@ impl Dist<'_> {
         };
         self.b.run(op);
         Ok(())
+    }
+
+    /// What is stored where the kernel reads nothing need not stay in the cache: if there is much of it,
+    /// it will have left before anybody reads it. Programs that talk to one another rely on the order
+    /// of their stores, which those past the cache do not keep.
+    fn store_hints(&mut self, ptr: Value, hints: MemHints) -> MemHints {
+        let said = matches!(hints.evict, Eviction::None | Eviction::First);
+        let alone = said
+            && hints.cache == CacheModifier::None
+            && !hints.volatile
+            && !self.plan.communicates
+            && !self.plan.loaded.iter().any(|&p| self.may_alias(p, ptr));
+        if !alone {
+            return MemHints { evict: Eviction::None, ..hints };
+        }
+        self.param(Param::Stream);
+        MemHints { evict: Eviction::First, ..hints }
     }
 
     fn store_one(

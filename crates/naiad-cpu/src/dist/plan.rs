@@ -19,6 +19,8 @@ pub(super) struct Plan {
     last_use: Vec<u32>,
     /// Whether an op that is not virtual wants a value, directly or not.
     reached: Vec<bool>,
+    /// Pointers that are read through.
+    pub loaded: Vec<Value>,
     /// Programs talk to one another: a load stays where it is and is made once.
     pub communicates: bool,
 }
@@ -45,6 +47,7 @@ impl Plan {
             origins: Vec::new(),
             last_use: vec![0; f.num_values()],
             reached: vec![false; f.num_values()],
+            loaded: Vec::new(),
             communicates: false,
         };
         let mut order = Vec::new();
@@ -70,6 +73,9 @@ impl Plan {
                 self.number(f, region, next, order);
             }
             self.end[inst.index()] = *next;
+            if let TileOp::Load { ptr, .. } = op {
+                self.loaded.push(*ptr);
+            }
             self.communicates |= match op {
                 TileOp::AtomicRmw { .. }
                 | TileOp::AtomicCas { .. }

@@ -62,6 +62,7 @@ pub enum Input {
     Vector(Value),
 }
 
+#[derive(Clone)]
 pub struct Code {
     pub level: Level,
     pub regs: Vec<Info>,
@@ -193,6 +194,35 @@ impl Code {
     ) {
         let inst = Inst { op, width, dst: None, src: src.into(), mem: Some(addr), mask, imm };
         self.body.push(inst);
+    }
+
+    /// Whether some stores go past the cache.
+    pub fn goes_past(&self) -> bool {
+        self.body.iter().any(|inst| inst.op == Op::StorePast)
+    }
+
+    /// The streams of those stores.
+    pub fn past_streams(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = Vec::new();
+        for inst in &self.body {
+            if let (Op::StorePast, Some(Addr::Stream { stream, .. })) = (inst.op, inst.mem) {
+                all.push(stream as usize);
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The same loop, all of whose stores go to the cache.
+    pub fn into_cache(&self) -> Code {
+        let mut code = self.clone();
+        for inst in &mut code.body {
+            if inst.op == Op::StorePast {
+                inst.op = Op::Store;
+            }
+        }
+        code
     }
 
     /// A constant with this image in all lanes.

@@ -10,7 +10,7 @@ use super::machine::{Addr, Class, Level, Op, Reg, Width};
 use super::select::{Form, Loop, Step};
 use naiad_ir::scalar::{BinaryFn, Predicate};
 use naiad_ir::thread::{ThreadElem, ThreadOp, Vector};
-use naiad_ir::tile::MemHints;
+use naiad_ir::tile::{Eviction, MemHints};
 use naiad_ir::{Inst, Scalar, Value};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
@@ -340,6 +340,13 @@ impl Lower<'_> {
         Some((stream as u32, plus.wrapping_sub(self.streams[stream].1)))
     }
 
+    /// Whether the place is aligned to a vector in every round if the stream starts at a line of cache.
+    fn is_aligned(&self, (stream, disp): (u32, i64), width: Width) -> bool {
+        let round = self.code.streams[stream as usize].step.map(|s| s.wrapping_mul(self.l.step));
+        let whole = |bytes: i64| bytes % i64::from(width.bytes()) == 0;
+        round.is_some_and(whole) && whole(disp)
+    }
+
     fn at(&self, (stream, disp): (u32, i64), plus: u32) -> Option<Addr> {
         // Room for what unrolling adds.
         let disp = i32::try_from(disp.checked_add(plus.into())?).ok()?;
@@ -409,9 +416,11 @@ impl Lower<'_> {
             Some(m) => Some(self.access_mask(m, bits, bytes, raw.each)?),
             None => None,
         };
+        let past = hints.evict == Eviction::First && bytes >= 16 && self.is_aligned(place, width);
         for (i, &part) in raw.parts.iter().enumerate() {
             let at = self.at(place, i as u32 * width.bytes())?;
             match &mask {
+                None if past => self.code.store(Op::StorePast, width, &[part], at, None, None),
                 None => self.code.store(store_of(bytes)?, width, &[part], at, None, None),
                 Some(m) if self.avx512() => {
                     let ops =

@@ -352,6 +352,8 @@ rows! {
     Move: 1 NP 0x28 0 Rm, Whole, Both;
     Load: 1 NP 0x10 0 Rm, Whole, Both;
     Store: 1 NP 0x11 0 Mr, Whole, Both;
+    // Past the cache; the place must be aligned to the vector.
+    StorePast: 1 NP 0x2b 0 Mr, Whole, Both;
     LoadD: 1 P66 0x6e 0 Rm, Bytes(4), Both;
     StoreD: 1 P66 0x7e 0 Mr, Bytes(4), Both;
     LoadQ: 1 F3 0x7e 1 Rm, Bytes(8), Both;

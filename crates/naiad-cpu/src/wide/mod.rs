@@ -51,6 +51,15 @@ pub struct Wide {
     /// Where in the block the results are.
     pub results: Vec<u32>,
     pub block_bytes: u32,
+    /// The same with stores past the cache.
+    pub past: Option<Past>,
+}
+
+/// A loop whose stores go past the cache, where nobody reads soon what they write.
+pub struct Past {
+    pub bytes: Vec<u8>,
+    /// The streams that must start at lines of cache: at multiples of 64.
+    pub aligned: Vec<usize>,
 }
 
 pub struct Stream {
@@ -98,6 +107,16 @@ pub fn write(func: &Function<Thread>, op: &ThreadOp, level: Level) -> Option<Wid
     let ThreadOp::For { body, .. } = op else { return None };
     let l = select::Loop::new(func, op)?;
     let mut code = lower::lower(&l, level)?;
+    let past = match code.goes_past() {
+        true => {
+            let into_cache = code.into_cache();
+            let mut past = std::mem::replace(&mut code, into_cache);
+            let aligned = past.past_streams();
+            Some(Past { bytes: alloc::write(&mut past)?.bytes, aligned })
+        }
+        false => None,
+    };
+    // One allocator gives both loops the same places in the block.
     let written = alloc::write(&mut code)?;
     let streams = code.streams.iter().enumerate().map(|(i, s)| Stream {
         start: s.start,
@@ -114,6 +133,7 @@ pub fn write(func: &Function<Thread>, op: &ThreadOp, level: Level) -> Option<Wid
         inputs: code.inputs,
         results: code.results,
         block_bytes: written.block_bytes,
+        past,
     })
 }
 

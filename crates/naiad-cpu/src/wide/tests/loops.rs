@@ -1,11 +1,16 @@
 //! What is around the ops: what is carried, addresses, and more values than registers.
 
 use super::{Trial, levels};
+use crate::clif::tests::{execute, table};
+use crate::clif::{Options, write_with};
+use crate::native::expand;
+use crate::wide::write;
+use naiad_interp::thread::Outcome;
 use naiad_ir::Scalar;
 use naiad_ir::Value;
 use naiad_ir::scalar::{BinaryFn, TernaryFn};
-use naiad_ir::thread::{ThreadOp, Vector};
-use naiad_ir::tile::Constant;
+use naiad_ir::thread::{Builder, ThreadOp, ThreadType, Vector};
+use naiad_ir::tile::{Constant, Eviction, MemHints};
 
 #[test]
 fn sums() {
@@ -193,5 +198,49 @@ fn addresses() {
         // As many streams as there may be, or more: written or not, the results are right.
         t.compare(30);
         let _ = levels();
+    }
+}
+
+#[test]
+fn stores_past_the_cache() {
+    let mut b = Builder::new("past");
+    let [base, upper, _flag] =
+        [ThreadType::ADDR, ThreadType::I64, ThreadType::I64].map(|ty| b.func.add_param("p", ty));
+    let bounds = [b.i64(0), upper, b.i64(16)];
+    let l = b.begin_for(bounds, Vec::new());
+    let size = b.i64(4);
+    let offset = b.mul(l.iv, size);
+    let addr = b.addr_add(base, offset);
+    let x = b.load(addr, 0, Vector::of(Scalar::F32.into(), 16));
+    let value = b.binary(BinaryFn::Add, x, x);
+    let hints = MemHints { evict: Eviction::First, ..MemHints::default() };
+    b.run(ThreadOp::Store { addr, value, disp: 1024, mask: None, hints });
+    b.end_for(l, Vec::new());
+    b.run(ThreadOp::Return {});
+    let func = expand(&b.func).into_owned();
+    for level in levels() {
+        let mut past = 0;
+        func.walk(&mut |inst| {
+            past += write(&func, func.op(inst), level)
+                .map_or(0, |wide| wide.past.map_or(0, |p| p.aligned.len()));
+        });
+        assert_eq!(past, 1, "{level:?}");
+        let options = Options { wide: Some(level), past_cache: Some(2) };
+        let machine = write_with(options, &func, &table()).expect("machine code");
+        for flag in [0, 1] {
+            for off in [0, 4, 64, 1] {
+                let mut memory = vec![0u8; 4096];
+                let start = memory.as_ptr().align_offset(64) + off;
+                for i in 0..256 {
+                    memory[start + 4 * i..][..4].copy_from_slice(&(i as f32).to_le_bytes());
+                }
+                let slots = [memory[start..].as_mut_ptr() as u64, 256, flag];
+                assert_eq!(execute(&machine, &slots), Outcome::Ended);
+                for i in 0..256 {
+                    let got = &memory[start + 1024 + 4 * i..][..4];
+                    assert_eq!(got, (2.0 * i as f32).to_le_bytes(), "{level:?} {flag} {off}");
+                }
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ mod random;
 
 use super::Level;
 use crate::clif::tests::{Random, execute, runtime, same, table};
-use crate::clif::write_with;
+use crate::clif::{Options, write_with};
 use crate::native::expand;
 use naiad_interp::thread::{Outcome, run};
 use naiad_ir::thread::{Builder, ForLoop, Lanes, Thread, ThreadElem, ThreadOp, ThreadType, Vector};
@@ -157,7 +157,10 @@ impl Trial {
         let func = self.finish();
         let machines: Vec<_> = levels()
             .filter(|&level| self.is_wide(level))
-            .map(|level| (level, write_with(Some(level), &func, &table())))
+            .map(|level| {
+                let options = Options { wide: Some(level), past_cache: None };
+                (level, write_with(options, &func, &table()))
+            })
             .collect();
         let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ self.bytes as u64);
         for round in 0..rounds {
