@@ -437,3 +437,42 @@ fn stores_past_the_cache_leave_the_same_memory() {
         );
     }
 }
+
+#[test]
+fn a_load_goes_wrong_where_it_stands() {
+    // Nobody wants it, or only somebody who does not run.
+    for (want, n) in [
+        ("", 0),
+        ("if %c {\n store %a, %x\n yield values=[]\n} {\n yield values=[]\n}", 0),
+        ("for %zero, %n, %one inits=[] {\n^(%k: i32):\n store %a, %x\n yield values=[]\n}", 0),
+        ("for %zero, %n, %one inits=[] {\n^(%k: i32):\n store %a, %x\n yield values=[]\n}", 2),
+    ] {
+        // Beyond the end by a formula, and by an address for each lane.
+        for far in ["%i", "%square"] {
+            for start in [0, 1, 16] {
+                agree(
+                    &format!(
+                        "tile @k(%p p: *i32, %r r: *i32, %n n: i32) {{
+                          %i = arange start=0 end=16 : <16xi32>
+                          %square = binary.mul %i, %i : <16xi32>
+                          %zero = const value=0:i32 : i32
+                          %one = const value=1:i32 : i32
+                          %c = compare.gt %n, %zero : i1
+                          %start = const value={start}:i32 : i32
+                          %from = ptr_add %r, %start : *i32
+                          %s = splat %from shape=(16,) : <16x*i32>
+                          %b = ptr_add %s, {far} : <16x*i32>
+                          %x = load %b : <16xi32>
+                          %q = splat %p shape=(16,) : <16x*i32>
+                          %a = ptr_add %q, %i : <16x*i32>
+                          {want}
+                          return
+                        }}"
+                    ),
+                    &[16, 226],
+                    &[n],
+                );
+            }
+        }
+    }
+}

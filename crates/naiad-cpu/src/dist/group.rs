@@ -31,6 +31,10 @@ pub(super) enum Root {
         f: BinaryFn,
         axis: usize,
     },
+    /// A load that goes wrong where it stands, if it does, though nobody may come to want it.
+    Check {
+        inst: Inst,
+    },
     /// A tile that is put in scratch memory, in this buffer if there is one.
     Keep {
         value: Value,
@@ -65,6 +69,7 @@ impl Root {
             Root::Store { inst } => dist.operands(*inst, &identity(rank)).to_vec(),
             Root::Reduce { input, .. } => vec![(*input, identity(rank))],
             Root::Keep { value, .. } => vec![(*value, identity(rank))],
+            Root::Check { inst } => vec![(dist.f.results(*inst)[0], identity(rank))],
         }
     }
 }
@@ -72,7 +77,7 @@ impl Root {
 impl Dist<'_> {
     fn root_shape(&self, root: &Root) -> Shape {
         match root {
-            Root::Store { inst } => match self.access(*inst) {
+            Root::Store { inst } | Root::Check { inst } => match self.access(*inst) {
                 Some(access) => self.shape(access.ptr),
                 None => Shape::SCALAR,
             },
@@ -173,7 +178,7 @@ impl Dist<'_> {
             .iter()
             .filter_map(|r| match r {
                 Root::Keep { value, .. } => Some(*value),
-                Root::Store { .. } | Root::Reduce { .. } => None,
+                Root::Store { .. } | Root::Reduce { .. } | Root::Check { .. } => None,
             })
             .collect();
         let own = identity(rank);
@@ -185,7 +190,7 @@ impl Dist<'_> {
             .iter()
             .filter_map(|r| match r {
                 Root::Store { inst } => Some(*inst),
-                Root::Reduce { .. } | Root::Keep { .. } => None,
+                Root::Reduce { .. } | Root::Keep { .. } | Root::Check { .. } => None,
             })
             .collect();
         if stores.is_empty() && !matches!(root, Root::Store { .. }) {
@@ -283,7 +288,7 @@ impl Dist<'_> {
             .iter()
             .filter_map(|r| match r {
                 Root::Keep { value, into: None } => Some(*value),
-                Root::Store { .. } | Root::Reduce { .. } | Root::Keep { .. } => None,
+                _ => None,
             })
             .collect();
         let mut tiles: Vec<&(Value, Map)> = wants.tiles.iter().collect();
@@ -332,7 +337,7 @@ impl Dist<'_> {
                 self.plan.position(read.inst) > self.plan.position(*inst)
                     && self.may_alias(self.ptr(read.inst), self.ptr(*inst))
             }),
-            Root::Reduce { .. } | Root::Keep { .. } => false,
+            Root::Reduce { .. } | Root::Keep { .. } | Root::Check { .. } => false,
         };
         group.roots.iter().rposition(sees).map_or(0, |last| last + 1)
     }

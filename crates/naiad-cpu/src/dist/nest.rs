@@ -19,7 +19,6 @@
 //! bounds in their masks.
 
 use super::access::{Access, Conditions, Reach};
-use super::copy::Move;
 use super::group::{Group, Root};
 use super::lanes::{Bound, Map, Nest, bounds, identity};
 use super::row::Sums;
@@ -114,27 +113,32 @@ impl Dist<'_> {
         n.open();
         let axes: Vec<usize> = (0..rank).filter(|&d| d != va).collect();
         let results = match self.as_move(&n, &job) {
-            Some(what) => self.move_or_loop(&mut n, &job, &axes, &what)?,
+            Some(what) => {
+                self.fast_or_loop(&mut n, &job, &axes, |d, n| d.make_move(n, &job, &what))?
+            }
+            None if only_checks(&n, &job) => {
+                self.fast_or_loop(&mut n, &job, &axes, |_, _| Ok(()))?
+            }
             None => self.outer(&mut n, &job, &axes)?,
         };
         n.close();
         self.finish(job, results)
     }
 
-    /// A move where the fast version may run, else loops over single elements.
-    fn move_or_loop(
+    /// Something at once where the fast version may run, else loops over single elements.
+    fn fast_or_loop(
         &mut self,
         n: &mut Nest,
         job: &Job,
         axes: &[usize],
-        what: &Move,
+        fast: impl FnOnce(&mut Self, &Nest) -> Result<()>,
     ) -> Result<Sums> {
         let Some(ok) = job.ok else {
-            self.make_move(n, job, what)?;
+            fast(self, n)?;
             return Ok(Sums::default());
         };
         let branch = self.b.begin_branch();
-        self.make_move(n, job, what)?;
+        fast(self, n)?;
         let then = self.b.end_branch(branch, Vec::new());
         let branch = self.b.begin_branch();
         n.open();
@@ -303,7 +307,7 @@ impl Dist<'_> {
     /// Whether a root has nothing to do outside of the bounds.
     fn ends_at(&mut self, root: &Root, all: &[Bound], rank: usize) -> bool {
         match root {
-            Root::Store { inst } => match self.access(*inst) {
+            Root::Store { inst } | Root::Check { inst } => match self.access(*inst) {
                 Some(access) => self.is_bounded(&access, &identity(rank), all),
                 None => false,
             },
@@ -338,7 +342,7 @@ impl Dist<'_> {
         let mut all = Vec::new();
         for root in roots {
             let into = match &root {
-                Root::Store { .. } => Target::Nothing,
+                Root::Store { .. } | Root::Check { .. } => Target::Nothing,
                 Root::Keep { into: Some(buffer), .. } => Target::Tile(buffer.clone()),
                 Root::Keep { value, into: None } => {
                     let elem = stored(self.f.ty(*value).elem);
@@ -449,4 +453,10 @@ impl Dist<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the fast version, once entered, has nothing to do: its loads are inside.
+fn only_checks(n: &Nest, job: &Job) -> bool {
+    job.roots.iter().all(|made| matches!(made.root, Root::Check { .. }))
+        && !n.reaches.values().any(|r| matches!(r, Reach::Lanes))
 }

@@ -17,8 +17,9 @@ pub(super) struct Plan {
     origins: Vec<Origin>,
     /// The last position at which a value's elements may be wanted.
     last_use: Vec<u32>,
-    /// Whether an op that is not virtual wants a value, directly or not.
-    reached: Vec<bool>,
+    /// Whether an op that is not virtual and runs whenever the value's own does wants the value, directly
+    /// or not.
+    surely_wanted: Vec<bool>,
     /// Pointers that are read through.
     pub loaded: Vec<Value>,
     /// Programs talk to one another: a load stays where it is and is made once.
@@ -46,7 +47,7 @@ impl Plan {
             users: FxHashMap::default(),
             origins: Vec::new(),
             last_use: vec![0; f.num_values()],
-            reached: vec![false; f.num_values()],
+            surely_wanted: vec![false; f.num_values()],
             loaded: Vec::new(),
             communicates: false,
         };
@@ -91,9 +92,9 @@ impl Plan {
         for &inst in order.iter().rev() {
             let op = f.op(inst);
             let mut at = self.end[inst.index()];
-            let mut reached = true;
+            let mut runs = true;
             if class(f, inst) == Class::Virtual {
-                reached = f.results(inst).iter().any(|v| self.reached[v.index()]);
+                runs = f.results(inst).iter().any(|v| self.surely_wanted[v.index()]);
                 for v in f.results(inst) {
                     at = at.max(self.last_use[v.index()]);
                 }
@@ -101,11 +102,11 @@ impl Plan {
             let mut operands = Vec::new();
             op.each_value(&mut |v| operands.push(v));
             for v in operands {
-                let lifted =
-                    self.lifted(f, v, inst).map_or(at, |outer| at.max(self.end[outer.index()]));
+                let outer = self.lifted(f, v, inst);
+                let lifted = outer.map_or(at, |outer| at.max(self.end[outer.index()]));
                 let last = &mut self.last_use[v.index()];
                 *last = (*last).max(lifted);
-                self.reached[v.index()] |= reached;
+                self.surely_wanted[v.index()] |= runs && outer.is_none();
             }
         }
     }
@@ -166,8 +167,8 @@ impl Plan {
         self.last_use[v.index()]
     }
 
-    pub fn is_reached(&self, v: Value) -> bool {
-        self.reached[v.index()]
+    pub fn is_surely_wanted(&self, v: Value) -> bool {
+        self.surely_wanted[v.index()]
     }
 
     pub fn users(&self, v: Value) -> &[Inst] {

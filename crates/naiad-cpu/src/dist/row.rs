@@ -258,6 +258,10 @@ impl Dist<'_> {
                     let new = self.combine(*inst, *f, old, x)?;
                     self.b.store(addr, 0, new);
                 }
+                (Root::Check { inst }, _) => {
+                    let value = self.f.results(*inst)[0];
+                    self.eval(n, value, &own)?;
+                }
                 (Root::Keep { .. } | Root::Reduce { .. }, _) => {}
             }
         }

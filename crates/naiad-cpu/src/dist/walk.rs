@@ -121,11 +121,15 @@ impl Dist<'_> {
             return Ok(());
         }
         if let TileOp::Load { hints, .. } = self.f.op(inst) {
-            // A load that nobody wants may still be one that goes wrong.
-            if self.plan.communicates || hints.volatile || !self.plan.is_reached(result) {
+            if self.plan.communicates || hints.volatile {
                 return self.keep(result);
             }
             self.waiting.push(inst);
+            // What nobody wants, or only somebody in a loop or a branch that may not run, may still
+            // be a load that goes wrong.
+            if !self.plan.is_surely_wanted(result) {
+                self.add_root(Root::Check { inst })?;
+            }
         }
         if self.plan.used_in_loop(self.f, result) {
             let dear = self.cost(result, &mut FxHashMap::default()) >= super::group::DEAR;
@@ -230,7 +234,7 @@ impl Dist<'_> {
                         Root::Store { inst } => {
                             self.access(*inst).is_none_or(|a| self.may_alias(a.ptr, ptr))
                         }
-                        Root::Reduce { .. } | Root::Keep { .. } => false,
+                        Root::Reduce { .. } | Root::Keep { .. } | Root::Check { .. } => false,
                     })
                 });
                 if stored || self.plan.communicates {
