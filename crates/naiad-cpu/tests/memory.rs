@@ -47,7 +47,7 @@ fn same_memory() {
         let kernel = kernels::generate(seed);
         (kernel.text.clone(), kernel)
     };
-    drive(150, make, |text, about: &Kernel| {
+    drive(100, make, |text, about: &Kernel| {
         let func = kernel(text);
         let fresh: Vec<Vec<u64>> = about
             .memories

@@ -78,7 +78,8 @@ impl Dist<'_> {
         }
         let accesses = self.accesses(&group, &wants.tiles);
         let va = self.vector_axis(&group, &accesses);
-        let lanes = self.lane_count(&group, va, &wants.tiles);
+        let bounds = self.loop_bounds(&group, &accesses);
+        let lanes = self.lane_count(&group, va, &wants.tiles, bounds.is_empty());
         let zero = self.b.i64(0);
         let mut n = Nest {
             shape: group.shape,
@@ -92,7 +93,6 @@ impl Dist<'_> {
             known: Vec::new(),
             fits: Vec::new(),
         };
-        let bounds = self.loop_bounds(&group, &accesses);
         let mut conditions = Conditions::default();
         let range = self.ranges(&mut n, &bounds, &accesses, &mut conditions)?;
         let mut blind = false;
@@ -186,7 +186,7 @@ impl Dist<'_> {
         best.unwrap_or(0)
     }
 
-    fn lane_count(&self, group: &Group, va: usize, tiles: &[(Value, Map)]) -> u32 {
+    fn lane_count(&self, group: &Group, va: usize, tiles: &[(Value, Map)], unbounded: bool) -> u32 {
         let mut weight = 0;
         let mut wide = false;
         for (v, map) in tiles {
@@ -196,7 +196,14 @@ impl Dist<'_> {
             let data = self.f.ty(*v).elem.scalar().is_some_and(|s| s.is_float() && s.bits() == 64);
             wide |= data && map.contains(&Some(va as u8));
         }
-        let bytes = if weight <= LIGHT { 64 } else { 32.max(self.vector_bytes) };
+        let sums =
+            group.roots.iter().any(|r| matches!(r, Root::Reduce { axis, .. } if *axis == va));
+        let bytes = match weight <= LIGHT {
+            // A sum waits for itself, so there are several; what many lanes leave over would take long.
+            true if sums && unbounded => 64.max(4 * self.vector_bytes),
+            true => 64,
+            false => 32.max(self.vector_bytes),
+        };
         let lanes = bytes / if wide { 8 } else { 4 };
         lanes.min(group.shape.dim(va) as u32)
     }

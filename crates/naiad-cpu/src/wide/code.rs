@@ -215,7 +215,7 @@ impl Code {
     }
 
     /// The same loop, all of whose stores go to the cache.
-    pub fn into_cache(&self) -> Code {
+    pub fn to_cache(&self) -> Code {
         let mut code = self.clone();
         for inst in &mut code.body {
             if inst.op == Op::StorePast {

@@ -109,8 +109,8 @@ pub fn write(func: &Function<Thread>, op: &ThreadOp, level: Level) -> Option<Wid
     let mut code = lower::lower(&l, level)?;
     let past = match code.goes_past() {
         true => {
-            let into_cache = code.into_cache();
-            let mut past = std::mem::replace(&mut code, into_cache);
+            let to_cache = code.to_cache();
+            let mut past = std::mem::replace(&mut code, to_cache);
             let aligned = past.past_streams();
             Some(Past { bytes: alloc::write(&mut past)?.bytes, aligned })
         }
