@@ -9,7 +9,7 @@ import triton.language as tl
 def row_sums(x_ptr, out_ptr, stride, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row * stride + cols, mask=cols < stride, other=0.0)  # finds: error[outside-view]
+    x = tl.load(x_ptr + row * stride + cols, mask=cols < stride, other=0.0)  # finds: error[outside-view]; lints: note[stride-bound]
     tl.store(out_ptr + row, tl.sum(x))
 
 

@@ -12,7 +12,7 @@ def variance(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + cols, mask=mask, other=0.0)
     mean = tl.sum(x) / n
     d = x - mean
-    var = tl.sum(d * d) / n  # finds: error[padding-reduced]
+    var = tl.sum(d * d) / n  # finds: error[padding-reduced]; lints: warning[padding-reduced]
     tl.store(out_ptr, var)
 
 
@@ -56,7 +56,7 @@ def variance_in_blocks(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     for start in range(0, n, BLOCK):
         cols = start + lanes
         d = tl.load(x_ptr + cols, mask=cols < n, other=0.0) - mean
-        squares += d * d  # finds: error[padding-reduced]
+        squares += d * d  # finds: error[padding-reduced]; lints: warning[padding-reduced]
     tl.store(out_ptr, tl.sum(squares) / n)
 
 
@@ -71,7 +71,7 @@ def two_blocks():
 def highest(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     cols = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + cols, mask=cols < n, other=0.0)
-    tl.store(out_ptr, tl.max(x))  # finds: error[padding-reduced]
+    tl.store(out_ptr, tl.max(x))  # finds: error[padding-reduced]; lints: note[padding-reduced]
 
 
 @triton.jit
@@ -85,14 +85,14 @@ def highest_right(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 def highest_undefined(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     cols = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + cols, mask=cols < n)
-    tl.store(out_ptr, tl.max(x))  # finds: error[undefined-reduced]
+    tl.store(out_ptr, tl.max(x))  # finds: error[undefined-reduced]; lints: warning[undefined-reduced]
 
 
 @triton.jit
 def total_undefined(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     cols = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + cols, mask=cols < n)
-    tl.store(out_ptr, tl.sum(x))  # finds: warning[undefined-reduced]
+    tl.store(out_ptr, tl.sum(x))  # finds: warning[undefined-reduced]; lints: note[undefined-reduced]
 
 
 @triton.jit
@@ -121,8 +121,8 @@ def softmax_zeros(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     cols = tl.arange(0, BLOCK)
     mask = cols < n
     x = tl.load(x_ptr + cols, mask=mask, other=0.0)
-    e = tl.exp(x - tl.max(x))  # finds: note[padding-reduced]
-    total = tl.sum(e)  # finds: error[padding-reduced]
+    e = tl.exp(x - tl.max(x))  # finds: note[padding-reduced]; lints: note[padding-reduced]
+    total = tl.sum(e)  # finds: error[padding-reduced]; lints: warning[padding-reduced]
     tl.store(out_ptr + cols, e / total, mask=mask)
 
 

@@ -65,7 +65,7 @@ def online_softmax(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     for start in range(0, n, BLOCK):
         mask = start + cols < n
         x = tl.load(x_ptr + row * n + start + cols, mask=mask, other=0.0)
-        new = tl.maximum(highest, tl.max(x))  # finds: note[padding-reduced]
+        new = tl.maximum(highest, tl.max(x))  # finds: note[padding-reduced]; lints: note[padding-reduced]
         e = tl.where(mask, tl.exp(x - new), 0.0)
         total = total * tl.exp(highest - new) + tl.sum(e)
         highest = new

@@ -63,25 +63,41 @@ impl Guess {
             if all_said || bears(&failed) {
                 return (all_said, Err(failed));
             }
-            for i in self.order(&failed) {
-                for other in alternatives(&self.params[i]) {
-                    let before = std::mem::replace(&mut self.params[i].spec, other);
-                    let (done, last) = attempt(&self.params);
-                    match done {
-                        Ok(compiled) => return (all_said, Ok(compiled)),
-                        Err(e) if reached(&e) > reached(&failed) && !last => {
-                            failed = e;
-                            continue 'further;
-                        }
-                        Err(_) => self.params[i].spec = before,
+            for change in self.changes(&failed) {
+                let before: Vec<ParamSpec> = self.params.iter().map(|c| c.spec.clone()).collect();
+                for (i, spec) in change {
+                    self.params[i].spec = spec;
+                }
+                let (done, last) = attempt(&self.params);
+                match done {
+                    Ok(compiled) => return (all_said, Ok(compiled)),
+                    Err(e) if reached(&e) > reached(&failed) && !last => {
+                        failed = e;
+                        continue 'further;
                     }
-                    if last {
-                        return (all_said, Err(failed));
+                    Err(_) => {
+                        self.params.iter_mut().zip(before).for_each(|(c, spec)| c.spec = spec)
                     }
+                }
+                if last {
+                    return (all_said, Err(failed));
                 }
             }
             return (all_said, Err(failed));
         }
+    }
+
+    /// What to try next: integers behind all pointers, since operators of integers want two; then each parameter as something else.
+    fn changes(&self, failed: &Diagnostic) -> Vec<Vec<(usize, ParamSpec)>> {
+        let order = self.order(failed);
+        let is_pointer = |&i: &usize| self.params[i].spec == pointer(Scalar::F32);
+        let all: Vec<usize> = order.iter().copied().filter(is_pointer).collect();
+        let integers = all.iter().map(|&i| (i, pointer(Scalar::I32))).collect();
+        let single = order.iter().flat_map(|&i| {
+            let others = alternatives(&self.params[i]).into_iter();
+            others.map(move |spec| vec![(i, spec)])
+        });
+        std::iter::once(integers).filter(|c: &Vec<_>| c.len() > 1).chain(single).collect()
     }
 
     /// Parameters that were guessed: first those that stand where it fails.

@@ -92,9 +92,10 @@ fn lint_guessed<H: LiveHost>(kernel: &Kernel<H>, source: &FunctionSource) -> Vec
             let found = compiled.findings.iter().filter(|d| all_said || bears(d)).cloned();
             found.chain(naiad::review(&compiled, &Declared::default())).collect()
         }
-        Err(e) if all_said || bears(&e) => vec![*e],
-        // A function that others call is seen where they call it.
-        Err(_) if is_helper(source) => Vec::new(),
+        Err(e) if bears(&e) => vec![*e],
+        // A function that others call is seen where they call it, and may give something back.
+        Err(e) if is_helper(source) || e.id == Id::BadReturn => Vec::new(),
+        Err(e) if all_said => vec![*e],
         Err(e) => {
             let message = format!(
                 "kernel `{}` was not reviewed: with types that were guessed for its arguments it does not compile",

@@ -31,7 +31,7 @@ pub fn lint(func: &Function<Tile>, declared: &Inputs) -> Vec<Diagnostic> {
     crate::cse(&mut merged);
     let mut lint = Lint { func: &merged, found: Vec::new() };
     padding::check(&mut lint);
-    unused::check(&mut lint);
+    unused::check(&mut lint, declared);
     strides::check(&mut lint);
     wraps::check(&mut lint, declared);
     lint.finish()

@@ -6,9 +6,9 @@
 //! tl.sum(d * d)                            ... and it is added to the others
 //! ```
 //!
-//! For each bound of a mask a value is followed: what it is in lanes that the bound turns off. It may be
-//! a known number, some number, or other data, of which nothing is to be said. Where lanes meet, a known
-//! number that is not what the function leaves data unchanged by is reported, and so is an unknown one.
+//! For each bound of a mask a value is followed: what it is in lanes that the bound turns off. That may be
+//! a known number, or one that was shifted by something of the row's, its mean say; of all else nothing is
+//! said. Where lanes meet, a number that the function does not leave data unchanged by is reported.
 
 use super::Lint;
 use super::masks::{Bound, axis_behind, bounds};
@@ -25,7 +25,8 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug)]
 pub struct Fill {
     bound: Bound,
-    /// The number, where it is known.
+    /// The number, where it is known. Otherwise it is another number for each row, by which a known one
+    /// was shifted.
     value: Option<Constant>,
     /// It was left undefined by a load without `other`.
     undefined: bool,
@@ -43,6 +44,8 @@ pub struct Known {
     data: bool,
     /// Axes along which it is the same, as bits.
     uniform: u32,
+    /// It is this number in every lane.
+    constant: Option<Constant>,
     /// It is a sum of as many lanes, of which a mask had turned some off.
     summed: Option<usize>,
 }
@@ -52,11 +55,18 @@ pub struct Padding<'l, 'f> {
     known: Vec<Known>,
     /// Whether a value is made from what changes in a loop.
     changes: Vec<bool>,
+    /// Loads of which it was said that they leave lanes undefined: once is enough.
+    said: Vec<Inst>,
 }
 
 pub fn check(lint: &mut Lint<'_>) {
     let n = lint.func.num_values();
-    let mut walk = Padding { lint, known: vec![Known::default(); n], changes: vec![false; n] };
+    let mut walk = Padding {
+        lint,
+        known: vec![Known::default(); n],
+        changes: vec![false; n],
+        said: Vec::new(),
+    };
     for &param in walk.lint.func.params() {
         walk.known[param.index()].uniform = u32::MAX;
     }
@@ -133,16 +143,7 @@ impl Padding<'_, '_> {
             }
             TileOp::Reduce { inputs, axis, body } => {
                 summed = self.reduced(inst, inputs, *axis, *body);
-                let past = |d: usize| Some(if d > *axis { d - 1 } else { d });
-                let left =
-                    inputs.first().map_or(Vec::new(), |v| self.known[v.index()].fills.clone());
-                let left = left.into_iter().filter(|fill| !fill.bound.varies(*axis));
-                // Rows of padding alone: what they come to is some number.
-                left.filter_map(|fill| {
-                    let bound = fill.bound.moved(past)?;
-                    Some(Fill { bound, value: None, computed: true, ..fill })
-                })
-                .collect()
+                self.left(inputs, *axis, *body)
             }
             TileOp::Dot { a, b, .. } => {
                 data = true;
@@ -150,8 +151,10 @@ impl Padding<'_, '_> {
                 Vec::new()
             }
             TileOp::Select { cond, yes, no } => self.selected(*cond, *yes, *no),
-            TileOp::Cast { src, to, .. } if func.ty(*src).elem.scalar() == Some(Scalar::I1) => {
-                self.counted(inst, *src, *to)
+            TileOp::Compare { .. } | TileOp::Binary { f: BinaryFn::And, .. }
+                if ty.elem.scalar() == Some(Scalar::I1) =>
+            {
+                self.masked(inst, op, result)
             }
             op if axis_behind(func, op, ty.shape).is_some() => {
                 match axis_behind(func, op, ty.shape) {
@@ -178,7 +181,46 @@ impl Padding<'_, '_> {
             }
             _ => Vec::new(),
         };
-        Known { fills, data, uniform, summed }
+        let constant = self.constant(op, result);
+        Known { fills, data, uniform, constant, summed }
+    }
+
+    /// What rows that hold nothing but padding come to.
+    fn left(&self, inputs: &[Value], axis: usize, body: Block) -> Vec<Fill> {
+        let (&[input], Some(f)) = (inputs, one_function(self.lint, body)) else {
+            return Vec::new();
+        };
+        let past = |d: usize| Some(if d > axis { d - 1 } else { d });
+        let fills = self.known[input.index()].fills.clone().into_iter();
+        fills
+            .filter(|fill| !fill.bound.varies(axis))
+            .filter_map(|fill| {
+                let same = fill.value.filter(|&c| {
+                    is_zero(c) || !matches!(f, BinaryFn::Add | BinaryFn::Mul | BinaryFn::Xor)
+                });
+                let bound = fill.bound.moved(past)?;
+                same.map(|_| Fill { bound, value: same, computed: true, ..fill })
+            })
+            .collect()
+    }
+
+    fn constant(&self, op: &TileOp, result: Value) -> Option<Constant> {
+        let func = self.lint.func;
+        if let TileOp::Const { value } = op {
+            return Some(*value);
+        }
+        if let Some((src, _)) = axis_behind(func, op, func.ty(result).shape) {
+            return self.known[src.index()].constant;
+        }
+        let mut all: Option<SmallVec<[Constant; 3]>> = Some(SmallVec::new());
+        op.each_value(&mut |v| {
+            let known = self.known[v.index()].constant;
+            all = all.take().zip(known).map(|(mut all, c)| {
+                all.push(c);
+                all
+            });
+        });
+        evaluated(op, &all?)
     }
 
     fn uniform(&self, op: &TileOp, result: Value) -> u32 {
@@ -228,17 +270,30 @@ impl Padding<'_, '_> {
         other: Option<Value>,
         ty: Option<Scalar>,
     ) -> Vec<Fill> {
-        let func = self.lint.func;
         let value = match other {
-            Some(other) => uniform_constant(func, other),
+            // What has a name may be another number in another launch.
+            Some(other) if self.is_literal(inst) => self.known[other.index()].constant,
+            Some(_) => None,
             None => ty.map(|ty| Constant { ty, bits: 0 }),
         };
+        if value.is_none() {
+            return Vec::new();
+        }
         let undefined = other.is_none();
-        bounds(func, mask)
+        bounds(self.lint.func, mask)
             .into_iter()
             .filter(|bound| self.is_index(bound))
             .map(|bound| Fill { bound, value, undefined, source: inst, computed: false })
             .collect()
+    }
+
+    /// Whether a load's `other` is written out.
+    fn is_literal(&self, load: Inst) -> bool {
+        let Some(text) = self.lint.text(load) else { return true };
+        let Some((_, args)) = call(&text) else { return false };
+        let other = argument(&args, "other", 2);
+        // Padding of a block pointer's is.
+        other.is_none_or(|text| names(text).all(|name| ["float", "tl", "float32"].contains(&name)))
     }
 
     /// Whether a bound is of indices: one made from data chooses lanes by what they hold, and what it
@@ -253,7 +308,7 @@ impl Padding<'_, '_> {
     fn selected(&self, cond: Value, yes: Value, no: Value) -> Vec<Fill> {
         let conds = bounds(self.lint.func, cond);
         let fills = self.known[yes.index()].fills.clone().into_iter();
-        let value = uniform_constant(self.lint.func, no);
+        let value = self.known[no.index()].constant;
         fills
             .filter_map(|fill| {
                 if conds.contains(&fill.bound) {
@@ -271,17 +326,19 @@ impl Padding<'_, '_> {
             .collect()
     }
 
-    /// A mask as a number is 0 where it turns lanes off.
-    fn counted(&self, inst: Inst, mask: Value, to: Scalar) -> Vec<Fill> {
-        if !self.known[mask.index()].fills.is_empty() {
-            return self.lanewise(self.lint.func.op(inst));
-        }
-        let value = Some(Constant { ty: to, bits: 0 });
-        bounds(self.lint.func, mask)
-            .into_iter()
-            .filter(|bound| self.is_index(bound))
+    /// A mask is false where it turns lanes off.
+    fn masked(&self, inst: Inst, op: &TileOp, mask: Value) -> Vec<Fill> {
+        let value = Some(Constant::bool(false));
+        let own = bounds(self.lint.func, mask).into_iter().filter(|bound| self.is_index(bound));
+        let mut fills: Vec<Fill> = own
             .map(|bound| Fill { bound, value, undefined: false, source: inst, computed: false })
-            .collect()
+            .collect();
+        for fill in self.lanewise(op) {
+            if fills.iter().all(|own| own.bound != fill.bound) {
+                fills.push(fill);
+            }
+        }
+        fills
     }
 
     /// An op on lanes, bound by bound.
@@ -304,11 +361,10 @@ impl Padding<'_, '_> {
 
     /// What an op gives in the lanes that a bound turns off; none where that is data.
     fn combined(&self, op: &TileOp, operands: &[Value], first: Fill) -> Option<Fill> {
-        let func = self.lint.func;
         let mut numbers: SmallVec<[Option<Constant>; 3]> = SmallVec::new();
         let (mut data, mut undefined) = (false, false);
         for &v in operands {
-            if let Some(c) = uniform_constant(func, v) {
+            if let Some(c) = self.known[v.index()].constant {
                 numbers.push(Some(c));
                 continue;
             }
@@ -325,43 +381,36 @@ impl Padding<'_, '_> {
             data |= known.data && !same || masked;
             numbers.push(None);
         }
-        let is_zero = |c: &Option<Constant>| c.is_some_and(|c| c.bits == 0 || c.as_f64() == 0.0);
-        let product = matches!(op, TileOp::Binary { f: BinaryFn::Mul, .. });
-        if product && numbers.iter().any(is_zero) {
-            // Nothing is left of the other factor, not even that it was undefined.
+        if absorbs_zero(op) && numbers.iter().flatten().any(|&c| is_zero(c)) {
+            // Nothing is left of the other operand, not even that it was undefined.
             let defined = |v: &Value| {
                 let fills = &self.known[v.index()].fills;
                 let fill = fills.iter().find(|f| f.bound == first.bound);
-                fill.is_some_and(|f| is_zero(&f.value) && !f.undefined)
+                fill.is_some_and(|f| f.value.is_some_and(is_zero) && !f.undefined)
             };
             let undefined = undefined && !operands.iter().any(defined);
-            let zero = numbers.iter().copied().find(is_zero).flatten();
+            let zero = numbers.iter().flatten().copied().find(|&c| is_zero(c));
             return Some(Fill { value: zero, undefined, computed: true, ..first });
         }
         if data {
             return None;
         }
-        let value = match numbers.iter().copied().collect::<Option<SmallVec<[Constant; 3]>>>() {
-            Some(all) => self.evaluated(op, &all),
+        let all = numbers.iter().copied().collect::<Option<SmallVec<[Constant; 3]>>>();
+        let value = match all {
+            Some(all) => Some(evaluated(op, &all)?),
             None => Self::absorbing(op, &numbers),
         };
-        Some(Fill { value, undefined, computed: true, ..first })
-    }
-
-    fn evaluated(&self, op: &TileOp, x: &[Constant]) -> Option<Constant> {
-        let number = |ty: Scalar, bits: Option<u64>| bits.map(|bits| Constant { ty, bits });
-        match (op, x) {
-            (TileOp::Unary { f, .. }, [x]) => number(x.ty, f.eval(x.ty, x.bits)),
-            (TileOp::Binary { f, .. }, [x, y]) => number(x.ty, f.eval(x.ty, x.bits, y.bits)),
-            (TileOp::Ternary { f, .. }, [x, y, z]) => {
-                number(x.ty, f.eval(x.ty, x.bits, y.bits, z.bits))
-            }
-            (TileOp::Compare { p, .. }, [x, y]) => p.eval(x.ty, x.bits, y.bits).map(Constant::bool),
-            (TileOp::Cast { to, rounding, .. }, [x]) => {
-                number(*to, Some(cast_bits(x.ty, *to, *rounding, x.bits)))
-            }
-            _ => None,
-        }
+        // Of numbers that are not known those alone are followed that a shift made.
+        let was_shifted = operands.iter().any(|v| {
+            let fills = &self.known[v.index()].fills;
+            fills.iter().any(|f| f.bound == first.bound && f.value.is_none())
+        });
+        (value.is_some() || was_shifted || is_shift(op)).then_some(Fill {
+            value,
+            undefined,
+            computed: true,
+            ..first
+        })
     }
 
     /// What an op gives though an operand is unknown: infinities, and what stands for them, stay.
@@ -369,7 +418,11 @@ impl Padding<'_, '_> {
         let huge = |i: usize| numbers.get(i).copied().flatten().filter(|&c| is_huge(c));
         match op {
             TileOp::Binary { f: BinaryFn::Add | BinaryFn::Mul, .. } => huge(0).or_else(|| huge(1)),
-            TileOp::Binary { f: BinaryFn::Sub | BinaryFn::Div, .. } => huge(0),
+            TileOp::Binary { f: BinaryFn::Sub, .. } => huge(0),
+            TileOp::Binary {
+                f: BinaryFn::Div | BinaryFn::Idiv | BinaryFn::Rem | BinaryFn::Shl | BinaryFn::Shr,
+                ..
+            } => huge(0).or(numbers.first().copied().flatten().filter(|&c| is_zero(c))),
             _ => None,
         }
     }
@@ -389,7 +442,11 @@ impl Padding<'_, '_> {
                 None => {}
             }
         }
-        let some_off = fills.iter().any(|fill| fill.bound.varies(axis));
+        // A bound that is a constant may be the number of lanes itself.
+        let open = |v: Value| self.known[v.index()].constant.is_none();
+        let some_off = fills.iter().any(|fill| {
+            fill.bound.varies(axis) && fill.bound.values().get(1).is_some_and(|&v| open(v))
+        });
         let n = self.lint.func.ty(input).shape.dim(axis);
         (some_off && f == Some(BinaryFn::Add)).then_some(n)
     }
@@ -399,7 +456,7 @@ impl Padding<'_, '_> {
     fn divided(&mut self, inst: Inst, sum: Value, by: Value) {
         let Some(n) = self.known[sum.index()].summed else { return };
         let func = self.lint.func;
-        if uniform_constant(func, by).is_none_or(|c| c.as_f64() != n as f64) {
+        if self.known[by.index()].constant.is_none_or(|c| c.as_f64() != n as f64) {
             return;
         }
         let Some(place) = self.lint.place(inst) else { return };
@@ -449,9 +506,7 @@ impl Padding<'_, '_> {
         };
         let x = along(&self.known[a.index()], rank - 1);
         let y = along(&self.known[b.index()], rank - 2);
-        let zero = |f: &Option<Fill>| {
-            f.as_ref().is_some_and(|f| f.value.is_some_and(|c| c.as_f64() == 0.0))
-        };
+        let zero = |f: &Option<Fill>| f.as_ref().is_some_and(|f| f.value.is_some_and(is_zero));
         let defined = |f: &Option<Fill>| f.as_ref().is_some_and(|f| !f.undefined);
         // Zeros on one side take the other along.
         if zero(&x) && defined(&x) || zero(&y) && defined(&y) {
@@ -471,10 +526,11 @@ impl Padding<'_, '_> {
             Some(c) => {
                 is_neutral(f, c)
                     || matches!(f, BinaryFn::Max | BinaryFn::MaxNan)
-                        && c.as_f64() == 0.0
+                        && is_zero(c)
                         && of.is_some_and(|v| is_non_negative(self.lint, v, 8))
             }
-            None => f.identity(ty).is_none(),
+            // Integers are shifted for many reasons.
+            None => !ty.is_float() || f.identity(ty).is_none(),
         };
         match (fill.undefined, harmless) {
             (true, true) => self.undefined(inst, fill, Some(f)),
@@ -486,6 +542,10 @@ impl Padding<'_, '_> {
 
     /// Lanes that a load left undefined; `f` is given where the 0 that NVIDIA GPUs read is right.
     fn undefined(&mut self, inst: Inst, fill: &Fill, f: Option<BinaryFn>) {
+        if f.is_some() && self.said.contains(&fill.source) {
+            return;
+        }
+        self.said.push(fill.source);
         let point = self.lint.point(inst);
         let message = format!(
             "kernel `{}`: lanes that a masked load leaves undefined may reach {point}",
@@ -514,7 +574,7 @@ impl Padding<'_, '_> {
         let name = &self.lint.func.name;
         let holds = match fill.value {
             Some(c) => show(c.ty, c.bits),
-            None => "whatever arithmetic made of them".into(),
+            None => "what was added to their fill, or taken from it".into(),
         };
         let message =
             format!("kernel `{name}`: padding lanes may reach {point} and change the result");
@@ -533,6 +593,37 @@ impl Padding<'_, '_> {
             _ => Severity::Note,
         };
         self.lint.found(Diagnostic { severity, ..d });
+    }
+}
+
+fn is_zero(c: Constant) -> bool {
+    c.as_f64() == 0.0
+}
+
+/// Whether 0 in an operand gives 0 whatever the other is.
+fn absorbs_zero(op: &TileOp) -> bool {
+    matches!(op, TileOp::Binary { f: BinaryFn::Mul | BinaryFn::And, .. })
+}
+
+/// Whether an op shifts floats, as the mean of a row is taken from it.
+fn is_shift(op: &TileOp) -> bool {
+    matches!(op, TileOp::Binary { f: BinaryFn::Sub | BinaryFn::Add, .. })
+}
+
+/// A function of numbers.
+fn evaluated(op: &TileOp, x: &[Constant]) -> Option<Constant> {
+    let number = |ty: Scalar, bits: Option<u64>| bits.map(|bits| Constant { ty, bits });
+    match (op, x) {
+        (TileOp::Unary { f, .. }, [x]) => number(x.ty, f.eval(x.ty, x.bits)),
+        (TileOp::Binary { f, .. }, [x, y]) => number(x.ty, f.eval(x.ty, x.bits, y.bits)),
+        (TileOp::Ternary { f, .. }, [x, y, z]) => {
+            number(x.ty, f.eval(x.ty, x.bits, y.bits, z.bits))
+        }
+        (TileOp::Compare { p, .. }, [x, y]) => p.eval(x.ty, x.bits, y.bits).map(Constant::bool),
+        (TileOp::Cast { to, rounding, .. }, [x]) => {
+            number(*to, Some(cast_bits(x.ty, *to, *rounding, x.bits)))
+        }
+        _ => None,
     }
 }
 

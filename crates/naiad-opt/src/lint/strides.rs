@@ -26,10 +26,21 @@ pub fn check(lint: &mut Lint<'_>) {
     for (inst, index, limit) in compares {
         bound(lint, inst, index, limit);
     }
-    let strided = loads.iter().find(|(_, ptr)| Address::new(lint, *ptr).strided);
-    let Some(&(load, _)) = strided else { return };
-    for (inst, ptr) in stores {
-        output(lint, inst, ptr, load);
+    // Strides are this kernel's way if at least two tensors have some, and no input has rows without.
+    let all: Vec<(Inst, Address)> =
+        loads.iter().map(|&(i, ptr)| (i, Address::new(lint, ptr))).collect();
+    if all.iter().any(|(_, address)| !address.strided && address.width.is_some()) {
+        return;
+    }
+    let outputs = stores.iter().map(|&(i, ptr)| (i, Address::new(lint, ptr)));
+    let mut strided: Vec<(Inst, Option<usize>)> = Vec::new();
+    for (inst, address) in all.into_iter().chain(outputs).filter(|(_, a)| a.strided) {
+        if strided.iter().all(|(_, base)| *base != address.base) {
+            strided.push((inst, address.base));
+        }
+    }
+    if let [(first, _), _, ..] = strided[..] {
+        stores.into_iter().for_each(|(inst, ptr)| output(lint, inst, ptr, first));
     }
 }
 
@@ -75,8 +86,8 @@ fn plain_param(lint: &Lint<'_>, value: Value) -> Option<usize> {
     }
 }
 
-/// An output that is addressed by widths, where an input is by strides.
-fn output(lint: &mut Lint<'_>, inst: Inst, ptr: Value, load: Inst) {
+/// An output that is addressed by widths, where other tensors are by strides.
+fn output(lint: &mut Lint<'_>, inst: Inst, ptr: Value, other: Inst) {
     let func = lint.func;
     let address = Address::new(lint, ptr);
     let (Some(base), Some(width), false) = (address.base, address.width, address.strided) else {
@@ -95,12 +106,12 @@ fn output(lint: &mut Lint<'_>, inst: Inst, ptr: Value, load: Inst) {
     }
     let width = &func.param_names[width];
     let message = format!(
-        "kernel `{}` addresses `{name}` as if it were contiguous, and its inputs by their strides",
+        "kernel `{}` addresses `{name}` as if it were contiguous, and other tensors by their strides",
         func.name
     );
     let label = format!("rows are taken to be `{width}` elements apart");
     let d = lint.at(inst, Id::FlatIndex, message, &label);
-    let d = lint.also(d, load, "here a stride is used");
+    let d = lint.also(d, other, "here a stride is used");
     lint.found(
         d.help(format!("pass the strides of `{name}` too, or see that it is always contiguous")),
     );

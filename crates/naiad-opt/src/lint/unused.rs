@@ -4,12 +4,13 @@
 //! asked as well: a name that stands in the function once, where it is assigned, is used nowhere.
 
 use super::{Lint, assigned, function_text, occurrences};
+use crate::ranges::Inputs;
 use naiad_diag::Id;
 use naiad_ir::scalar::BinaryFn;
 use naiad_ir::tile::TileOp;
 use naiad_ir::{Inst, OpInfo, Scalar};
 
-pub fn check(lint: &mut Lint<'_>) {
+pub fn check(lint: &mut Lint<'_>, declared: &Inputs) {
     let func = lint.func;
     let mut used = vec![false; func.num_values()];
     let (mut masks, mut ids, mut stores) = (Vec::new(), Vec::new(), Vec::new());
@@ -39,7 +40,9 @@ pub fn check(lint: &mut Lint<'_>) {
     for inst in ids.into_iter().filter(|&inst| is_unused(inst)) {
         program_id(lint, inst);
     }
-    if let (false, Some(&store)) = (identified, stores.first()) {
+    // A kernel may be made for one program.
+    let several = declared.grid.is_some_and(|grid| grid.iter().any(|&n| n > 1));
+    if let (false, true, Some(&store)) = (identified, several, stores.first()) {
         let message = format!("kernel `{}` never asks which program it is", func.name);
         let d = lint.at(
             store,
@@ -47,7 +50,6 @@ pub fn check(lint: &mut Lint<'_>) {
             message,
             "every program of a grid stores the same here",
         );
-        let d = d.note("that is as it should be where the grid has one program");
         lint.found(d.help("choose each program's part by `tl.program_id(0)`"));
     }
 }
