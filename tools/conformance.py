@@ -173,7 +173,7 @@ def show_findings(results, name, cases):
     counts = collections.Counter()
     for row in rows:
         # Of each kind and line one for each case.
-        counts.update({tuple(found[:4]) for found in row["found"]})
+        counts.update({tuple(found) for found in row["found"]})
     print(f"  {sum(row['launches'] for row in rows)} launches checked")
     for (id, severity, file, line), n in sorted(counts.items(), key=lambda x: (x[0][1], -x[1])):
         print(f"  {severity}[{id}] in {n} cases at {pathlib.Path(file).name}:{line}")

@@ -119,7 +119,8 @@ def pytest_runtest_protocol(item):
     finally:
         signal.alarm(0)
         if _settings.get("check"):
-            _write("checked", _case(item.nodeid), launches=collector.launches, found=rows)
+            found = [(f.id, f.severity, *(f.place or ("", 0))) for f in rows]
+            _write("checked", _case(item.nodeid), launches=collector.launches, found=found)
 
 
 _reports = {}
