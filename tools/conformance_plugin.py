@@ -102,10 +102,8 @@ def pytest_collection_modifyitems(config, items):
 def pytest_runtest_protocol(item):
     _write("begun", _case(item.nodeid))
     if _settings.get("check"):
-        # Only the counting is wanted; one for each case.
-        collector = check.Collector("json", open(os.devnull, "w"))
-        rows = []
-        collector.add = rows.extend
+        # One for each case.
+        collector = check.Collector()
         check.collect(collector)
 
     def too_long(*_):
@@ -119,7 +117,7 @@ def pytest_runtest_protocol(item):
     finally:
         signal.alarm(0)
         if _settings.get("check"):
-            found = [(f.id, f.severity, *(f.place or ("", 0))) for f in rows]
+            found = [(f.id, f.severity, *(f.place or ("", 0))) for f in collector.found()]
             _write("checked", _case(item.nodeid), launches=collector.launches, found=found)
 
 

@@ -72,7 +72,7 @@ def check_script(script, args, gpu, format, deny_warnings, sweep, output=None):
         except OSError as e:
             print(f"error: `{output}` cannot be written: {e.strerror}", file=sys.stderr)
             return 2
-        collector = checking.Collector(format, stream)
+        collector = checking.Printer(format, stream)
         before = checking.collect(collector)
         checking.watch_memory()
         try:

@@ -17,27 +17,62 @@ _SEVERITIES = ("note", "warning", "error")
 
 
 class Collector:
-    """Prints findings as they come, and counts them for the summary. A SARIF log is one document, and is
-    printed at the end."""
+    """Keeps what is found: of each kind and line the worst."""
 
-    def __init__(self, format="human", stream=None):
-        self.format = format
-        self.stream = stream
+    def __init__(self):
         self.launches = 0
         self.kernels = set()
-        # By id and place: the worst so far.
-        self.found = {}
+        # By id and place.
+        self._found = {}
+
+    def launched(self, kernel, findings, failed):
+        """Called for each checked launch. The fault of one that failed is the last finding."""
+        self.launches += 1
+        self.kernels.add(kernel)
+        self.add(findings)
 
     def add(self, findings):
         for finding in findings:
             # What has no line is told apart by its words.
             key = (finding.id, finding.place or finding.human())
-            before = self.found.get(key)
+            before = self._found.get(key)
             if before is None or _worse(finding, before):
-                self.found[key] = finding
-                self._print(finding)
+                self._found[key] = finding
+                self._is_news(finding)
 
-    def _print(self, finding):
+    def merge(self, other):
+        """Takes over what another has found."""
+        self.launches += other.launches
+        self.kernels |= other.kernels
+        self.add(other.found())
+
+    def _is_news(self, finding):
+        pass
+
+    def found(self, *severities):
+        """The findings, or those of some severities."""
+        return [f for f in self._found.values() if not severities or f.severity in severities]
+
+    def summary(self):
+        """One line: what was checked and what was found."""
+        counts = {s: len(self.found(s)) for s in reversed(_SEVERITIES)}
+        parts = [_plural(n, severity) for severity, n in counts.items() if n]
+        what = f"{_plural(self.launches, 'launch')} of {_plural(len(self.kernels), 'kernel')} checked"
+        return f"naiad check: {what}: {', '.join(parts) if parts else 'nothing found'}"
+
+    def exit_code(self, deny_warnings=False):
+        return int(bool(self.found("error", "warning") if deny_warnings else self.found("error")))
+
+
+class Printer(Collector):
+    """Prints findings as they come. A SARIF log is one document, and is printed at the end."""
+
+    def __init__(self, format="human", stream=None):
+        super().__init__()
+        self.format = format
+        self.stream = stream
+
+    def _is_news(self, finding):
         if self.format == "sarif":
             return
         text = {
@@ -51,19 +86,7 @@ class Collector:
     def close(self):
         """Prints what can be said only when all is known."""
         if self.format == "sarif":
-            print(_naiad.sarif(list(self.found.values()), os.getcwd()), file=self.stream or sys.stderr)
-
-    def count(self, severity):
-        return sum(1 for found in self.found.values() if found.severity == severity)
-
-    def summary(self):
-        """One line: what was checked and what was found."""
-        parts = [_plural(self.count(s), s) for s in reversed(_SEVERITIES) if self.count(s)]
-        what = f"{_plural(self.launches, 'launch')} of {_plural(len(self.kernels), 'kernel')} checked"
-        return f"naiad check: {what}: {', '.join(parts) if parts else 'nothing found'}"
-
-    def exit_code(self, deny_warnings=False):
-        return int(self.count("error") > 0 or deny_warnings and self.count("warning") > 0)
+            print(_naiad.sarif(self.found(), os.getcwd()), file=self.stream or sys.stderr)
 
 
 def _worse(finding, other):
@@ -98,9 +121,7 @@ def launched(kernel, findings, updated, failed):
     global _updated
     _updated = tuple(updated)
     if _collector is not None:
-        _collector.launches += 1
-        _collector.kernels.add(kernel)
-        _collector.add(findings)
+        _collector.launched(kernel, findings, failed)
         return
     raised = None
     for finding in findings[:-1] if failed else findings:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from . import _naiad, alias, cuda, spawn
+from . import _naiad, alias, check, cuda, spawn
 
 
 def pytest_addoption(parser):
@@ -16,7 +16,7 @@ def pytest_addoption(parser):
     for option, mode, what in [
         ("--naiad", "run", "run Triton kernels by Naiad, and serve `cuda` by the CPU"),
         ("--naiad=run", "run", "the same"),
-        ("--naiad=check", "check", "and check every launch: an error fails the test"),
+        ("--naiad=check", "check", "and check every launch: what is wrong with one fails its test"),
     ]:
         group.addoption(option, action="store_const", const=mode, dest="naiad", default=None, help=what)
     group.addoption(
@@ -47,11 +47,15 @@ def pytest_load_initial_conftests(early_config):
         raise pytest.UsageError(f"--naiad: {e}") from e
     spawn.inherit(options.naiad == "check", options.naiad_gpu)
     _naiad.configure(options.naiad == "check", 0)
+    if options.naiad == "check":
+        check.watch_memory()
 
 
 def pytest_configure(config):
     if config.option.naiad is not None and config.option.naiad_stats:
         config.pluginmanager.register(_Stats(), "naiad-stats")
+    if config.option.naiad == "check":
+        config.pluginmanager.register(_Checks(config.option.verbose > 0), "naiad-checks")
 
 
 def pytest_report_header(config):
@@ -60,6 +64,85 @@ def pytest_report_header(config):
     gpu = cuda.gpus.chosen(config.option.naiad_gpu)
     mode = ", every launch checked" if config.option.naiad == "check" else ""
     return f"naiad: kernels run by naiad {_naiad.__version__}{mode}; without a GPU `cuda` is the CPU, as {gpu.name}"
+
+
+class _Collector(check.Collector):
+    """What is found of one phase of a test. A fault is raised in the test, which may be there to see it."""
+
+    def launched(self, kernel, findings, failed):
+        super().launched(kernel, findings[:-1] if failed else findings, failed)
+
+
+class _Checks:
+    """Fails tests by what is found of their launches, and shows at the end what fails none. Workers send
+    along with their reports what they found."""
+
+    def __init__(self, verbose):
+        self.verbose = verbose
+        self.launches = 0
+        self.phase = None
+        # By severity and text: the tests.
+        self.found = {}
+
+    def _check(self, item, when):
+        self.phase = phase = _Collector()
+        before = check.collect(phase)
+        failed = True
+        try:
+            result = yield
+            failed = False
+            return result
+        finally:
+            check.collect(before)
+            errors = [f.human().strip("\n") for f in phase.found("error")]
+            if errors and failed:
+                item.add_report_section(when, "naiad check", "\n\n".join(errors))
+            elif errors:
+                pytest.fail("\n\n".join(errors), pytrace=False)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item):
+        return (yield from self._check(item, "setup"))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item):
+        return (yield from self._check(item, "call"))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item):
+        return (yield from self._check(item, "teardown"))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        report = yield
+        if self.phase is not None:
+            rest = [(f.severity, f.human().strip("\n")) for f in self.phase.found("note", "warning")]
+            # Reports travel from workers with whatever stands in them.
+            report.naiad_found = {"launches": self.phase.launches, "rest": rest}
+            self.phase = None
+        return report
+
+    def pytest_runtest_logreport(self, report):
+        found = getattr(report, "naiad_found", None)
+        if found is None:
+            return
+        self.launches += found["launches"]
+        for severity, text in found["rest"]:
+            self.found.setdefault((severity, text), []).append(report.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter):
+        write = terminalreporter.write_line
+        terminalreporter.section("checked by naiad")
+        write(f"{self.launches} {'launch' if self.launches == 1 else 'launches'} checked")
+        notes = 0
+        for (severity, text), tests in sorted(self.found.items(), key=lambda row: row[0][0] == "note"):
+            if severity == "note" and not self.verbose:
+                notes += 1
+                continue
+            others = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+            write(f"\nin {tests[0]}{others}:\n{text}")
+        if notes:
+            write(f"\nnotes, which `-v` shows: {notes}")
 
 
 class _Stats:

@@ -31,7 +31,7 @@ def checked(monkeypatch, tmp_path):
     """Runs a script under the checker, with `triton` meaning Naiad; gives the findings as dictionaries."""
     monkeypatch.setattr(np, "empty", check._marking(np.empty))
     stream = io.StringIO()
-    collector = check.Collector("json", stream)
+    collector = check.Printer("json", stream)
     before = check.collect(collector)
     _naiad.configure(True, 0)
 

@@ -75,6 +75,79 @@ def test_statistics(suite, workers):
     assert "launches_nothing" not in done.stdout
 
 
+CHECKED = """
+    import numpy as np, pytest, triton, triton.language as tl
+
+    @triton.jit
+    def highest(x_ptr, out_ptr, n, fill, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + i, mask=i < n, other=fill)
+        tl.store(out_ptr, tl.max(x))
+
+    def launch(fill, x=(-3, -1, -2)):
+        out = np.zeros(1, np.float32)
+        highest[(1,)](np.array(x, np.float32), out, 3, fill, BLOCK=4)
+        return out[0]
+
+    def test_right():
+        assert launch(float("-inf")) == -1
+
+    def test_wrong():
+        launch(0.0)
+
+    def test_wrong_and_failing():
+        assert launch(0.0) == -1
+
+    @pytest.mark.xfail(strict=True)
+    def test_expected():
+        launch(0.0)
+
+    @pytest.fixture
+    def before():
+        launch(0.0)
+
+    def test_whose_fixture_is_wrong(before):
+        pass
+
+    @triton.jit
+    def ones(ptr, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(ptr + i, 1.0, mask=i < n)
+
+    @pytest.mark.parametrize("programs", [1, 2])
+    def test_with_a_warning(programs):
+        ones[(programs,)](np.empty(10, np.float32), 10, BLOCK=4)
+
+    def test_that_expects_a_fault():
+        with pytest.raises(triton.OutOfBoundsError):
+            ones[(1,)](np.zeros(30, np.float32)[:3], 4, BLOCK=4)
+    """
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_check_fails_tests_by_their_launches(suite, workers):
+    if workers and importlib.util.find_spec("xdist") is None:
+        pytest.skip("needs pytest-xdist")
+    done = suite("--naiad=check", "tests", *(["-n", str(workers)] if workers else []), text=CHECKED)
+    assert done.returncode == 1 and "every launch checked" in done.stdout, done.stdout + done.stderr
+    assert "2 failed, 4 passed, 1 xfailed, 1 error" in done.stdout, done.stdout
+    # The message is the failure's text, with the kernel's line and no traceback of ours.
+    wrong = done.stdout.split("_ test_wrong _")[1].split("_ test_wrong_and_failing _")[0]
+    assert "error[padding-reduced]" in wrong and "|     tl.store(out_ptr, tl.max(x))" in wrong
+    assert "Traceback" not in wrong and "plugin.py" not in wrong
+    # What failed already says so itself, and what was found besides.
+    failing = done.stdout.split("_ test_wrong_and_failing _")[1]
+    assert "assert launch(0.0) == -1" in failing and "naiad check call" in failing
+    summary = done.stdout.split("= checked by naiad =")[1]
+    assert "8 launches checked" in summary and summary.count("warning[unwritten-output]") == 2
+
+
+def test_check_shows_a_warning_once(suite):
+    same = CHECKED.replace('"programs", [1, 2]', '"programs", [2, 2]')
+    summary = suite("--naiad=check", "tests", "-k", "warning", text=same).stdout.split("= checked by naiad =")[1]
+    assert summary.count("warning[unwritten-output]") == 1 and "and 1 more:" in summary, summary
+
+
 def test_check_judges_by_the_view(suite):
     past = SUITE.replace("np.zeros(n, np.float32)", "np.zeros(30, np.float32)[:n]")
     past = past.replace("mask=i < n", "mask=i < n + 1")
