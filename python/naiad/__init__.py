@@ -19,6 +19,7 @@ from .errors import (
     TritonError,
     UnsupportedLanguageConstruct,
 )
+from .exposed import expose
 from .hostmath import cdiv, next_power_of_2
 from .runtime import (
     AsyncCompileMode,
@@ -38,7 +39,7 @@ from .runtime import (
     reinterpret,
     set_allocator,
 )
-from .check import expose, initialized, uninitialized
+from .check import initialized, uninitialized
 from .compiler import compile
 from .runtime.jit import jit
 from . import alias, backends, check, compiler, cuda, errors, knobs, language, runtime, testing, tools

@@ -4,14 +4,13 @@ Under ``naiad run --check`` a launch with an error raises it and everything else
 ``naiad check`` findings are printed, each once for its line, and the script goes on.
 """
 
-import itertools
 import os
 import sys
 import warnings
-import weakref
 
 from . import _naiad
 from .errors import NaiadWarning, finding_of, from_finding
+from .exposed import exposing
 
 _SEVERITIES = ("note", "warning", "error")
 
@@ -193,51 +192,6 @@ def initialized(x):
     return x
 
 
-_keys = itertools.count()
-_exposed = []
-
-
-def expose(x):
-    """Lets kernels reach a tensor that is no argument, by a pointer that was made of its address. It is
-    kept alive from here on. Gives it."""
-    start, size = _storage(x)
-    _exposed.append(x)
-    _naiad.expose(next(_keys), start, size)
-    return x
-
-
-def _storage(x):
-    """Address and bytes of all the memory that a tensor is part of."""
-    if hasattr(x, "untyped_storage"):
-        storage = x.untyped_storage()
-        return storage.data_ptr(), storage.nbytes()
-    while isinstance(getattr(x, "base", None), type(x)):
-        x = x.base
-    interface = x.__array_interface__
-    if interface.get("strides") is not None:
-        raise ValueError("only a tensor whose memory is contiguous can be exposed")
-    return interface["data"][0], x.nbytes
-
-
-def _exposing(data_ptr):
-    """`torch.Tensor.data_ptr`, which exposes the tensor for as long as it lives."""
-    # Not a dictionary with weak keys: tensors are equal element by element.
-    known = {}
-
-    def exposing(tensor):
-        address = data_ptr(tensor)
-        if address and id(tensor) not in known:
-            storage = tensor.untyped_storage()
-            key = next(_keys)
-            _naiad.expose(key, storage.data_ptr(), storage.nbytes())
-            known[id(tensor)] = key
-            weakref.finalize(tensor, lambda at: _naiad.conceal(known.pop(at)), id(tensor))
-        return address
-
-    exposing._naiad_makes = data_ptr
-    return exposing
-
-
 def _marking(make):
     """`make` with what it gives marked as uninitialized."""
 
@@ -269,7 +223,7 @@ def watch_memory():
     _patch("numpy", "", _NUMPY)
     _patch("torch", "", _TORCH)
     _patch("torch", "Tensor", _TENSOR)
-    _patch("torch", "Tensor", ("data_ptr",), _exposing)
+    _patch("torch", "Tensor", ("data_ptr",), exposing)
 
 
 def _patch(module, part, names, wrap=_marking):

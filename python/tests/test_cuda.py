@@ -162,6 +162,87 @@ def test_sparse_tensors(script):
     script(body)
 
 
+FOLLOW = """
+    @triton.jit
+    def add_all(addresses, sizes, count, out, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        total = tl.zeros((BLOCK,), tl.float32)
+        for k in range(count):
+            x = tl.load(addresses + k).to(tl.pointer_type(tl.float32))
+            total += tl.load(x + i, mask=i < tl.load(sizes + k), other=0.0)
+        tl.store(out + i, total, mask=i < n)
+
+    def table(tensors):
+        addresses = torch.tensor([x.data_ptr() for x in tensors], device="cuda")
+        sizes = torch.tensor([x.numel() for x in tensors], device="cuda")
+        return addresses, sizes
+    """
+
+
+@pytest.mark.parametrize("options", [(), ("--check",)])
+def test_kernels_follow_addresses_of_tensors_on_cuda(script, options):
+    body = """
+        xs = [torch.randn(n, device="cuda") for n in (5, 16, 1)]
+        # What an operator made, and a view into the middle of one.
+        xs += [xs[0] * 2, torch.arange(100.0, device="cuda")[40:50]]
+        wanted = sum(nn.functional.pad(x, (0, 16 - x.numel())) for x in xs)
+        out = torch.zeros(16, device="cuda")
+        for _ in range(3):
+            add_all[(1,)](*table(xs), len(xs), out, 16, BLOCK=16)
+            assert torch.allclose(out, wanted)
+        # They may be written, and by many programs on several threads.
+        @triton.jit
+        def fill(addresses, n, BLOCK: tl.constexpr):
+            x = tl.load(addresses + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+            tl.store(x + tl.arange(0, BLOCK), tl.program_id(0), mask=tl.arange(0, BLOCK) < n)
+
+        many = [torch.zeros(64, device="cuda") for _ in range(200)]
+        fill[(200,)](table(many)[0], 64, BLOCK=64)
+        assert all((x == i).all() for i, x in enumerate(many))
+        """
+    script(FOLLOW + body, *options)
+
+
+@pytest.mark.parametrize("options", [(), ("--check",)])
+def test_addresses_that_lead_nowhere_are_errors(script, options):
+    body = """
+        import gc
+        out = torch.zeros(16, device="cuda")
+
+        def fails(addresses, sizes, what):
+            try:
+                add_all[(1,)](addresses, sizes, addresses.numel(), out, 16, BLOCK=16)
+            except triton.OutOfBoundsError as e:
+                assert "which is in no argument's memory" in str(e), e
+            else:
+                raise AssertionError(what)
+
+        alive, dead = torch.ones(16, device="cuda"), torch.ones(1 << 20, device="cuda")
+        addresses, sizes = table([alive, dead])
+        del dead
+        gc.collect()
+        fails(addresses, torch.tensor([16, 16]), "dead")
+        fails(table([alive])[0] + 4, torch.tensor([16]), "past its end")
+        fails(torch.tensor([8]), torch.tensor([16]), "no address")
+        if not triton.check.is_active():
+            host = torch.ones(16)
+            fails(*table([host]), "on the host")
+        # A pointer that runs out of its argument finds nothing else either.
+        @triton.jit
+        def beyond(x, at):
+            tl.store(x + at, 1.0)
+
+        a, b = torch.zeros(8, device="cuda"), torch.zeros(8, device="cuda")
+        distance = (b.data_ptr() - a.data_ptr()) // 4
+        try:
+            beyond[(1,)](a, distance)
+            raise AssertionError("reached another tensor")
+        except triton.OutOfBoundsError:
+            assert not b.any()
+        """
+    script(FOLLOW + body, *options)
+
+
 def test_models_train(script):
     body = """
         class Twice(torch.autograd.Function):

@@ -95,6 +95,9 @@ pub struct Context<'a> {
     args: &'a [Arg],
     host: &'a dyn Host,
     worker: usize,
+    /// The memory that the last read, and the last write, was found to be in: where the next lane is as
+    /// a rule.
+    last: [Cell<(usize, usize)>; 2],
 }
 
 /// The flag of a launch that nobody interrupts.
@@ -226,7 +229,8 @@ impl Run<'_> {
     ///
     /// As for [`Code::launch`].
     unsafe fn programs(&self, programs: Range<u64>, worker: usize) -> bool {
-        let context = Context { sites: &self.code.sites, args: self.args, host: self.host, worker };
+        let (sites, last) = (&*self.code.sites, Default::default());
+        let context = Context { sites, args: self.args, host: self.host, worker, last };
         let slots = self.slots(&programs, &context);
         let mut report = clif::Report::default();
         let ended = with_frame(self.code.machine.frame_bytes(), |frame| {
@@ -305,15 +309,21 @@ impl Context<'_> {
             return false;
         };
         let Some(end) = address.checked_add(elem.size()) else { return false };
-        self.args.iter().any(|arg| match arg {
+        let holds = |(from, to): (usize, usize)| from <= address && end <= to;
+        let last = &self.last[usize::from(*write)];
+        if holds(last.get()) {
+            return true;
+        }
+        let memory = |arg: &Arg| match arg {
             Arg::Tensor { storage, writable, .. } => {
-                storage.start != 0
-                    && address >= storage.start
-                    && end <= storage.end
-                    && (*writable || !*write)
+                let may = storage.start != 0 && (*writable || !*write);
+                Some((storage.start, storage.end)).filter(|memory| may && holds(*memory))
             }
-            Arg::Scalar(_) => false,
-        })
+            Arg::Scalar(_) => None,
+        };
+        let Some(found) = self.args.iter().find_map(memory) else { return false };
+        last.set(found);
+        true
     }
 
     /// # Safety

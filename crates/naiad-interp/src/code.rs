@@ -121,6 +121,11 @@ impl Code {
         if self.makes_pointers { exposed } else { &[] }
     }
 
+    /// Whether the kernel makes pointers of integers.
+    pub fn makes_pointers(&self) -> bool {
+        self.makes_pointers
+    }
+
     pub(crate) fn register(&self, value: Value) -> usize {
         self.register[value.index()] as usize
     }

@@ -16,27 +16,6 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// when it is freed: whoever gets it next has written to it, or has it marked anew.
 static FRESH: Mutex<Vec<Range<usize>>> = Mutex::new(Vec::new());
 
-/// Memory that launches may reach though it is no argument's, by a number that Python knows it by.
-static EXPOSED: Mutex<Vec<(u64, Range<usize>)>> = Mutex::new(Vec::new());
-
-pub fn exposed_ranges() -> Vec<Range<usize>> {
-    let all = EXPOSED.lock().unwrap_or_else(PoisonError::into_inner);
-    all.iter().map(|(_, range)| range.clone()).collect()
-}
-
-/// Lets launches reach memory until it is concealed. The caller says that it is memory that is kept alive
-/// until then.
-#[pyfunction]
-pub fn expose(key: u64, address: usize, bytes: usize) {
-    let mut all = EXPOSED.lock().unwrap_or_else(PoisonError::into_inner);
-    all.push((key, address..address + bytes));
-}
-
-#[pyfunction]
-pub fn conceal(key: u64) {
-    EXPOSED.lock().unwrap_or_else(PoisonError::into_inner).retain(|(k, _)| *k != key);
-}
-
 /// Ranges from which on those that have been written since are looked for and dropped.
 const MANY: usize = 1 << 12;
 

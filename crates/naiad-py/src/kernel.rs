@@ -9,12 +9,11 @@ use crate::describe::{describe, hex, options};
 use crate::errors::{exception, human, refused};
 use crate::gpu;
 use crate::host::{PyHost, default_object};
-use crate::interrupt::{Listening, flag, raised};
-use crate::screen::Screen;
+use crate::run::run;
 use crate::tensor::{Trouble, plain_tensor, tensor};
 use naiad::{
-    Descriptor, Diagnostic, Error, Executor, Grid, Id, Kernel, KernelOptions, LaunchOptions,
-    Location, ParamSelector, ParamSpec, PolicyKind, Slot, Value,
+    Descriptor, Diagnostic, Grid, Kernel, KernelOptions, Location, ParamSelector, ParamSpec, Slot,
+    Value,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -22,19 +21,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Over how many threads launches of this process spread, 0 for all; set by the command line.
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-/// Sets whether launches are checked and over how many threads they spread (0: all cores).
-#[pyfunction]
-pub fn configure(checked: bool, threads: usize) {
-    check::set_active(checked);
-    THREADS.store(threads, Ordering::Relaxed);
-}
+use std::sync::Arc;
 
 /// One kernel with its compiled variants.
 #[pyclass(name = "Kernel", module = "naiad._naiad", frozen)]
@@ -464,76 +451,6 @@ fn not_a_grid(py: Python<'_>, grid: &Object<'_>, meta: &Bound<'_, PyDict>, e: Py
 fn items<'py>(object: &Object<'py>) -> Option<Vec<Object<'py>>> {
     let tuple = object.cast::<PyTuple>().map(|t| t.iter().collect());
     tuple.ok().or_else(|| object.cast::<PyList>().ok().map(|l| l.iter().collect()))
-}
-
-/// Runs a launch; a long one with other Python threads running too. Gives besides what was found before a
-/// fault. The outer error is an exception of Python's own, such as `KeyboardInterrupt`.
-fn run(
-    py: Python<'_>,
-    launch: &naiad::Launch,
-    grid: Grid,
-) -> PyResult<(Result<naiad::Report, Error>, Vec<Diagnostic>)> {
-    let checked = check::is_active();
-    let fresh = if checked { check::uninitialized_ranges() } else { Vec::new() };
-    let exposed = check::exposed_ranges();
-    let found = Mutex::new(Vec::new());
-    let screen = Screen::default();
-    let (listens, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-    let raised_before = Cell::new(None);
-    let options = LaunchOptions {
-        policy: if checked { PolicyKind::Checked } else { PolicyKind::Plain },
-        threads: THREADS.load(Ordering::Relaxed),
-        interrupt: Some(&|| {
-            stop.load(Ordering::Relaxed) || listens.load(Ordering::Relaxed) && raised()
-        }),
-        flag: flag(),
-        long: Some(&|rest| {
-            let listening = Listening::begin();
-            listens.store(listening.is_some(), Ordering::Relaxed);
-            // Python may have got a signal before this began to listen.
-            if let Err(e) = py.check_signals() {
-                raised_before.set(Some(e));
-                stop.store(true, Ordering::Relaxed);
-            }
-            let rest = Detached(rest);
-            py.detach(move || rest.run());
-            if listening.is_some() && raised() {
-                // Told on, since nobody listens any more.
-                stop.store(true, Ordering::Relaxed);
-            }
-        }),
-        print: Some(&|printed| screen.print(printed)),
-        clock: Some(&naiad::nanoseconds),
-        uninitialized: &fresh,
-        exposed: &exposed,
-        found: Some(&found),
-        ..LaunchOptions::PLAIN
-    };
-    // SAFETY: the caller of the launch holds the tensors until it returns, and their addresses and
-    // extents were read from them just now. What other threads do to them meanwhile is theirs to
-    // order, as with any library that releases the lock.
-    let result = unsafe { launch.run(grid, Executor::from_env(), &options) };
-    if let Some(e) = raised_before.take() {
-        return Err(e);
-    }
-    if matches!(&result, Err(e) if e.id() == Id::Interrupted) {
-        py.check_signals()?;
-    }
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((screen.close(py, result)?, found))
-}
-
-/// What is run while this thread is detached from Python.
-struct Detached<'a>(&'a mut dyn FnMut());
-
-// SAFETY: `Python::detach` runs it on the thread on which it is called. Nothing of Python's is in it:
-// it is the rest of a launch, and what of a launch needs Python attaches by itself.
-unsafe impl Send for Detached<'_> {}
-
-impl Detached<'_> {
-    fn run(self) {
-        (self.0)();
-    }
 }
 
 /// Shows what there is to show of a compilation, unless that was done.

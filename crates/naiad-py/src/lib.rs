@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! kernel     Kernel: bind, specialize, launch: the hot path
+//! run        a launch given to the executor
 //! tensor     memory of torch's tensors, and of whatever else has some
 //! array      memory of NumPy's arrays
 //! dlpack     what torch says of its tensors in C
@@ -35,6 +36,7 @@ mod interned;
 mod interrupt;
 mod kernel;
 mod names;
+mod run;
 mod screen;
 mod tensor;
 mod watch;
@@ -44,9 +46,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _naiad {
     #[pymodule_export]
-    use crate::check::{
-        Finding, conceal, expose, finding, is_checked, mark_initialized, mark_uninitialized, sarif,
-    };
+    use crate::check::{Finding, finding, is_checked, mark_initialized, mark_uninitialized, sarif};
     #[pymodule_export]
     use crate::cli::cli_main;
     #[pymodule_export]
@@ -56,9 +56,11 @@ mod _naiad {
     #[pymodule_export]
     use crate::gpu::{gpu_count, gpu_facts, gpu_synchronize};
     #[pymodule_export]
-    use crate::kernel::{PyKernel, configure};
+    use crate::kernel::PyKernel;
     #[pymodule_export]
     use crate::names::{dtype_names, language_names, public_names};
+    #[pymodule_export]
+    use crate::run::configure;
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -343,12 +343,17 @@ impl Launch {
         self.made.take_news()
     }
 
+    /// Whether the kernel makes pointers of integers, and so may reach memory that is exposed.
+    pub fn makes_pointers(&self) -> bool {
+        self.made.code.makes_pointers()
+    }
+
     /// Runs the programs of the grid; an empty grid runs nothing.
     ///
     /// # Safety
     ///
     /// The storage of each tensor argument is valid for reads, and for writes where it is writable,
-    /// until this returns.
+    /// until this returns; and so is the memory that the options expose.
     pub unsafe fn run(
         &self,
         grid: Grid,

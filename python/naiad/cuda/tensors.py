@@ -15,6 +15,8 @@ import functools
 import torch
 import torch.utils._device
 
+from ..exposed import expose_while_alive
+
 CPU = torch.device("cpu")
 CUDA = torch.device("cuda", 0)
 
@@ -149,6 +151,14 @@ def device_of(tensor):
 
 def get_device(tensor):
     return 0 if is_cuda(tensor) else _Base.get_device(tensor)
+
+
+def data_ptr(self, *, real=_Base.data_ptr):
+    """The address; a kernel that is given it as a number may follow it from here on."""
+    address = real(self)
+    if address and is_cuda(self):
+        expose_while_alive(self)
+    return address
 
 
 def _pin(kwargs):
@@ -386,6 +396,7 @@ def patch():
     Tensor.is_cuda = property(is_cuda)
     Tensor.is_cpu = property(is_cpu)
     Tensor.get_device = get_device
+    Tensor.data_ptr = data_ptr
     Tensor.to, Tensor.cuda, Tensor.cpu = to, cuda, cpu
     Tensor.pin_memory, Tensor.is_pinned = pin_memory, is_pinned
     Tensor.record_stream = lambda self, stream: None
