@@ -8,6 +8,9 @@ import textwrap
 
 import pytest
 
+# So that what a test launches once is run by machine code, too.
+os.environ.setdefault("NAIAD_EXECUTOR", "eager")
+
 import naiad
 import naiad.language as tl
 

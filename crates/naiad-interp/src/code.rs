@@ -126,6 +126,47 @@ impl Code {
         self.makes_pointers
     }
 
+    /// About how long a program takes at the most, in half nanoseconds; `None` where that depends on what
+    /// a loop counts to, or waits for.
+    pub fn work(&self) -> Option<u64> {
+        self.work_of(self.func.entry())
+    }
+
+    fn work_of(&self, block: Block) -> Option<u64> {
+        let mut work = 0u64;
+        for &inst in self.func.insts(block) {
+            let op = self.func.op(inst);
+            let within = match op {
+                TileOp::For { lower, upper, step, body, .. } => {
+                    let [lower, upper, step] = [lower, upper, step].map(|&v| self.constant(v));
+                    // A step of 0 is an error of its own.
+                    let rounds =
+                        (upper? - lower?).checked_div(step?)?.clamp(0, i128::from(u64::MAX));
+                    self.work_of(*body)?.saturating_mul(rounds as u64 + 1)
+                }
+                TileOp::While { .. } => return None,
+                TileOp::If { then, otherwise, .. } => {
+                    self.work_of(*then)?.saturating_add(self.work_of(*otherwise)?)
+                }
+                TileOp::Reduce { body, .. }
+                | TileOp::Scan { body, .. }
+                | TileOp::Map { body, .. } => {
+                    u64::from(self.cost(inst)) * self.func.insts(*body).len() as u64
+                }
+                _ => 0,
+            };
+            work = work.saturating_add(within).saturating_add(u64::from(self.cost(inst)));
+        }
+        Some(work)
+    }
+
+    fn constant(&self, value: Value) -> Option<i128> {
+        match self.func.defining_op(value)? {
+            TileOp::Const { value } => value.as_int(),
+            _ => None,
+        }
+    }
+
     pub(crate) fn register(&self, value: Value) -> usize {
         self.register[value.index()] as usize
     }

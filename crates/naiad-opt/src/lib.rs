@@ -11,6 +11,7 @@
 //!     ranges         between which numbers integers lie, what does not wrap             ranges.rs
 //!     axis           runs of equal, of consecutive, of divisible elements               axis.rs
 //!     affine         which tiles are formulas of the lane's index                       affine.rs
+//!     order          which kernels give one result in any order of combination          order.rs
 //!   lint             what can be said of a kernel without a launch                       lint/
 //!   facts            what is known of a launch, and what of it was asked                facts.rs
 //! ```
@@ -28,6 +29,7 @@ pub mod interval;
 mod licm;
 mod lint;
 mod numbering;
+mod order;
 pub mod ranges;
 mod rewrite;
 mod split;
@@ -37,6 +39,7 @@ pub use canonical::{canonicalize, canonicalize_within};
 pub use dce::dce;
 pub use licm::licm;
 pub use lint::lint;
+pub use order::is_order_free;
 pub use split::split_carried;
 
 use naiad_ir::Function;

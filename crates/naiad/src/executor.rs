@@ -1,9 +1,10 @@
 //! Which executor runs a launch, and how its findings become messages.
 //!
-//! Machine code (`naiad-cpu`) runs what it can; the reference executor (`naiad-interp`) runs the rest, and
-//! every launch that is checked. What machine code finds wrong is told in the reference executor's words.
+//! Machine code (`naiad-cpu`) runs what it can; the reference executor (`naiad-interp`) runs the rest, every
+//! launch that is checked, and a kernel's first launch where that is [small](small). What machine code finds
+//! wrong is told in the reference executor's words.
 
-use crate::{LaunchConfig, Result};
+use crate::{LaunchConfig, Result, small};
 use naiad_cpu::dist::{SiteInfo, Unsupported};
 use naiad_cpu::{CompileError, Facts, Level, Outcome};
 use naiad_diag::{Diagnostic, Id, Severity};
@@ -17,9 +18,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// What runs kernels on a CPU.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Executor {
-    /// Machine code where it can, else the reference executor.
+    /// Machine code where it can, but the reference executor for a first launch that ends sooner than
+    /// machine code is made. The results are the same bits.
     #[default]
     Auto,
+    /// Machine code where it can, from the first launch on.
+    Eager,
     /// Machine code; a kernel that it cannot run is an error.
     Machine,
     /// The reference executor.
@@ -33,6 +37,7 @@ impl Executor {
     pub fn from_name(name: &str) -> Option<Executor> {
         match name {
             "auto" => Some(Executor::Auto),
+            "eager" => Some(Executor::Eager),
             "cpu" => Some(Executor::Machine),
             "interp" => Some(Executor::Reference),
             "lockstep" => Some(Executor::Lockstep),
@@ -55,6 +60,8 @@ impl Executor {
 pub(crate) struct Compiled {
     written: OnceLock<Vec<bool>>,
     known: Mutex<Vec<(Facts, Code)>>,
+    /// Whether there was a launch before.
+    launched: AtomicBool,
     /// Whether somebody was told that there is none.
     said: AtomicBool,
     #[cfg(feature = "cuda")]
@@ -80,6 +87,12 @@ struct Machine {
 }
 
 impl Compiled {
+    /// Whether this is the first launch.
+    fn is_first(&self) -> bool {
+        // Later ones, which are many, only read.
+        !self.launched.load(Ordering::Relaxed) && !self.launched.swap(true, Ordering::Relaxed)
+    }
+
     fn get(&self, code: &naiad_interp::Code, args: &[naiad_cpu::Arg]) -> Code {
         let written = self.written.get_or_init(|| naiad_cpu::written(code.func()));
         let facts = Facts::of(args, written);
@@ -162,7 +175,11 @@ pub(crate) unsafe fn run(
         // SAFETY: as promised to this function.
         return unsafe { machine.lockstep.run(code, grid, args, config, options) };
     }
-    if executor != Executor::Reference && plain {
+    let small = executor == Executor::Auto
+        && plain
+        && machine.is_first()
+        && programs(grid) <= small::programs(code);
+    if executor != Executor::Reference && plain && !small {
         let mut arguments: Vec<naiad_cpu::Arg> = args.iter().map(argument).collect();
         match machine.get(code, &arguments) {
             Ok(found) => {
@@ -191,6 +208,10 @@ pub(crate) unsafe fn run(
     }
     // SAFETY: as promised to this function.
     Ok(unsafe { naiad_interp::launch(code, grid, args, options) }?)
+}
+
+fn programs(grid: [u32; 3]) -> u64 {
+    grid.iter().fold(1, |n, &g| n.saturating_mul(u64::from(g)))
 }
 
 fn argument(arg: &Arg) -> naiad_cpu::Arg {
@@ -234,9 +255,8 @@ unsafe fn run_machine(
         // SAFETY: as promised to this function.
         outcome = unsafe { found.launch(grid, arguments, &host, &how) };
     };
-    let programs = grid.iter().fold(1u64, |n, &g| n.saturating_mul(u64::from(g)));
     match options.long {
-        Some(long) if !found.is_short(programs) => long(&mut launch),
+        Some(long) if !found.is_short(programs(grid)) => long(&mut launch),
         _ => launch(),
     }
     match outcome {
@@ -292,3 +312,7 @@ impl naiad_cpu::Host for Effects<'_> {
         false
     }
 }
+
+#[cfg(test)]
+#[path = "executor_tests.rs"]
+mod tests;

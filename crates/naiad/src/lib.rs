@@ -47,6 +47,7 @@ mod print;
 mod recorder;
 mod review;
 mod signature;
+mod small;
 mod specialize;
 mod text;
 mod value;
