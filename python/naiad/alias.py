@@ -30,10 +30,11 @@ _REFUSED = {
         "Gluon is not part of Naiad: its kernels spell out the layouts and pipelines of one GPU. Run kernels "
         "written in `triton.language`, and guard this import by `except ImportError` where both are kept"
     ),
-    "triton.profiler": (
-        "Proton is not part of Naiad: there is no GPU whose counters it could read. Time launches by "
-        "`triton.testing.do_bench`, or count them by `pytest --naiad --naiad-stats`, and guard this import by "
-        "`except ImportError`"
+    **dict.fromkeys(
+        ("triton.profiler.viewer", "triton.profiler.language"),
+        "There is no GPU for Proton to record: nothing can be shown of it, nor measured within kernels. Time "
+        "launches by `triton.testing.do_bench`, or count them by `pytest --naiad --naiad-stats`, and guard "
+        "this import by `except ImportError`",
     ),
 }
 

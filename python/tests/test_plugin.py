@@ -166,16 +166,46 @@ def test_what_is_refused_is_named(suite):
     text = """
         import importlib.util, pytest
 
-        @pytest.mark.parametrize("module", ["triton.experimental.gluon", "triton.profiler"])
+        @pytest.mark.parametrize("module", ["experimental.gluon", "profiler.viewer", "profiler.language"])
         def test(module):
-            with pytest.raises(ImportError, match="is not part of Naiad"):
-                __import__(module)
+            with pytest.raises(ImportError, match="is not part of Naiad|no GPU for Proton"):
+                __import__(f"triton.{module}")
 
         def test_skip():
             pytest.importorskip("triton.experimental.gluon")
         """
     done = suite("--naiad", "tests", text=text)
-    assert "2 passed, 1 skipped" in done.stdout, done.stdout
+    assert "3 passed, 1 skipped" in done.stdout, done.stdout
+
+
+def test_what_is_to_be_profiled_runs(suite):
+    text = """
+        import pytest
+        import triton.profiler as proton
+
+        @proton.scope("decorated")
+        def twice(x):
+            return 2 * x
+
+        def test():
+            with pytest.warns(UserWarning, match="triton.profiler. records nothing"):
+                session = proton.start("name", hook="triton")
+            proton.deactivate(session)
+            proton.activate(session)
+            with proton.scope("around", metrics={"flops": 1.0}), proton.cpu_timed_scope("timed"):
+                proton.enter_scope("within")
+                assert twice(2) == 4
+                proton.exit_scope("within")
+            proton.finalize()
+            with pytest.warns(UserWarning, match="records nothing"):
+                assert proton.profile(name="all")(twice)(3) == 6
+
+        def test_scopes_let_errors_pass():
+            with pytest.raises(ZeroDivisionError), proton.scope("fails"):
+                1 // 0
+        """
+    done = suite("--naiad", "tests", text=text)
+    assert "2 passed" in done.stdout, done.stdout
 
 
 def test_an_unknown_gpu(suite):

@@ -1,0 +1,1 @@
+"""``triton._C``: what scripts import from Triton's compiled part."""
