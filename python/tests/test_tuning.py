@@ -246,6 +246,37 @@ def test_no_configurations_are_one():
     assert len(tuned.configs) == 1 and recorder.launches[0]["BLOCK"] == 8
 
 
+def test_configurations_with_the_same_code_are_timed_once():
+    @triton.jit
+    def fill(x, BLOCK: tl.constexpr, num_stages: tl.constexpr):
+        for _ in tl.range(0, 2, num_stages=num_stages):
+            tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+    def bench(fn, quantiles):
+        fn()
+        timed.append(None)
+        return [float(len(timed))] * 3
+
+    def configs(*options, **more):
+        return [triton.Config({"BLOCK": b}, **o, **more) for b in (8, 16) for o in options]
+
+    x = np.zeros(16, np.float32)
+    warps = [{"num_warps": n} for n in (1, 2, 4)]
+    stages = [{"num_stages": n} for n in (1, 2)]
+    for choices, trials in [
+        (configs(*warps), 2),
+        # The kernel asks for the stages.
+        (configs(*stages), 4),
+        # Nobody knows what a hook does.
+        (configs(*warps, pre_hook=lambda args: None), 6),
+    ]:
+        timed = []
+        tuned = triton.autotune(choices, key=[], do_bench=bench)(fill)
+        tuned[(1,)](x)
+        assert len(timed) == trials and len(tuned.configs_timings) == len(choices)
+        assert tuned.best_config is choices[0]
+
+
 @pytest.mark.parametrize("option", [{"warmup": 1}, {"rep": 1}, {"use_cuda_graph": True}])
 def test_old_ways_to_measure_still_work(option):
     with pytest.warns(DeprecationWarning, match=next(iter(option))):

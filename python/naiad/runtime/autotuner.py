@@ -7,7 +7,7 @@ import warnings
 
 from .. import _naiad, check, knobs
 from ..errors import CompileTimeAssertionFailure, NaiadWarning
-from . import cache, source
+from . import cache, driver, source
 from .errors import AutotunerError, OutOfResources, PTXASError
 from .jit import KernelInterface, silently
 
@@ -258,15 +258,19 @@ class Autotuner(KernelInterface):
         configs = self._pruned(args, kwargs)
         for config in configs:
             self._options(config, kwargs)
-        self._compile([c for c in configs if c.pre_hook is None], args, kwargs, silent=True)
+        plain = [c for c in configs if c.pre_hook is None]
+        compiled = dict(zip(plain, self._compile(plain, args, kwargs, silent=True)))
         # A launch that tunes leaves what one leaves that does not, whatever the trials have done to
         # the kernel's tensors, and even if one of them fails.
         saved = _Saved(nargs, kwargs, but=self.reset_to_zero)
         reasons = []
         try:
-            timings = {}
+            timings, known = {}, {}
             for config in configs:
-                timings[config] = self._measure(config, args, kwargs, nargs, reasons)
+                same = self._code(config, compiled)
+                if same not in known:
+                    known[same] = self._measure(config, args, kwargs, nargs, reasons)
+                timings[config] = known[same]
         finally:
             saved.restore()
         self.bench_time = time.perf_counter() - start
@@ -277,6 +281,12 @@ class Autotuner(KernelInterface):
                 f"no configuration of `{self.__name__}` can be run; the first one fails so: {reasons[0]}"
             ) from reasons[0]
         return best
+
+    def _code(self, config, compiled):
+        """What a trial of the configuration runs. Many differ in what only a GPU has, such as warps and
+        stages, and are the same code on a CPU."""
+        code = getattr(compiled.get(config), "hash", None)
+        return config if code is None or driver.has_gpu() else (repr(config.kwargs), code)
 
     def _compile(self, configs, args, kwargs, silent=False):
         """Compiles for all configurations at once.
