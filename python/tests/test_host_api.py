@@ -38,6 +38,26 @@ def test_parameters():
     assert copy.__name__ == "copy" and copy.fn.__name__ == "copy"
 
 
+def test_what_generators_of_kernels_read_of_a_function():
+    here = 3
+
+    @triton.constexpr_function
+    def three():
+        return here
+
+    @triton.jit
+    def kernel(x, N: tl.constexpr, y, M: tl.constexpr = 4):
+        tl.store(x, here + three())
+
+    for function in (three, kernel):
+        assert function.__globals__ is globals() and function.module == __name__
+        assert function.get_capture_scope()["here"] == 3
+        assert function.get_capture_scope()["np"] is np
+        assert function.starting_line_number == function.fn.__code__.co_firstlineno
+    assert kernel.constexprs == [1, 3] and not kernel.is_gluon()
+    assert kernel.parse().body[0].name == "kernel"
+
+
 def test_modules_below_runtime_are_modules():
     # Public code writes `triton.runtime.jit.JITFunction`, and `jit` is a function's name too.
     assert triton.runtime.jit.JITFunction is triton.JITFunction

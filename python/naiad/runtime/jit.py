@@ -1,5 +1,6 @@
 """``@triton.jit``: kernels as Python objects."""
 
+import ast
 import collections.abc
 import functools
 import inspect
@@ -26,6 +27,23 @@ class KernelInterface:
 
 class JITCallable:
     """What kernels can call: functions of theirs, and functions of Python's on constexprs."""
+
+    @property
+    def __globals__(self):
+        return self.fn.__globals__
+
+    @property
+    def module(self):
+        return self.fn.__module__
+
+    @property
+    def starting_line_number(self):
+        """That of the first decorator."""
+        return self.fn.__code__.co_firstlineno
+
+    def get_capture_scope(self):
+        """What its names outside mean, by name."""
+        return self.__globals__ | inspect.getclosurevars(self.fn).nonlocals
 
 
 class KernelParam:
@@ -117,6 +135,18 @@ class JITFunction(JITCallable, KernelInterface):
     def params(self):
         rows = zip(self.signature.parameters.values(), self._kernel.params)
         return [KernelParam(i, param, *row[1:]) for i, (param, row) in enumerate(rows)]
+
+    @property
+    def constexprs(self):
+        """The positions of the parameters that are constants of the compilation."""
+        return [p.num for p in self.params if p.is_constexpr]
+
+    def is_gluon(self):
+        return False
+
+    def parse(self):
+        """The text as a syntax tree of Python's."""
+        return ast.parse(self.src)
 
     @property
     def src(self):
