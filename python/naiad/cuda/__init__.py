@@ -13,9 +13,10 @@ Why it is done by patching attributes:
   their memory cannot be passed to a kernel as an address.
 - Attributes of ``torch`` and ``torch.Tensor`` cost nothing where they are not called, hold in all
   threads and forked workers, and leave tensors what they are, so that copying, pickling, printing and
-  optimizers need no care. With torch 2.15, on a busy machine, a patched ``torch.empty`` took 0.6 us
-  more, ``clone`` and ``empty_like`` 5 us. What is lost is the device of a result that C++ made; see
-  `tensors` for what is assumed of it.
+  optimizers need no care. With torch 2.15, with the machine to itself, a patched ``torch.empty`` takes
+  0.6 us more, 1.6 us with a device; ``empty_like`` 0.9, ``clone`` 0.4, ``x.device`` 0.3, ``data_ptr``
+  0.7; operators nothing. What is lost is the device of a result that C++ made; see `tensors` for what is
+  assumed of it.
 """
 
 import importlib.abc
