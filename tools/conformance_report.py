@@ -131,9 +131,9 @@ def times(ours, theirs):
 
 TIMES = """## Time beside Triton's interpreter
 
-On two cores of one machine. The first three columns are the time within `kernel[grid](...)`, compilation
-included. The other three are that of the tests' bodies, most of which is their own: inputs are made and
-results compared in NumPy, torch and Python.
+Processor time of all threads, on two cores of one machine. The first three columns are the time within
+`kernel[grid](...)`, compilation included. The other three are that of the tests' bodies, most of which is their
+own: inputs are made and results compared in NumPy, torch and Python.
 
 """
 
