@@ -234,7 +234,7 @@ pub fn solve(vectors: &[u32], target: u32) -> Option<u64> {
         let (rest, by) = reduce(&pivots, v, 1 << i);
         if rest != 0 {
             pivots.push((rest, by));
-            pivots.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+            pivots.sort_unstable_by_key(|&(v, _)| std::cmp::Reverse(v));
         }
     }
     let (rest, by) = reduce(&pivots, target, 0);

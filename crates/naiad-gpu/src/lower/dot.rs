@@ -194,7 +194,7 @@ impl Lower<'_> {
         let mut rows: Vec<(u32, Value)> = Vec::new();
         let mut columns: Vec<(u32, Value)> = Vec::new();
         let sides = [(&a_rows, a_step, a_elem, a_size), (&b_columns, b_step, b_elem, b_size)];
-        for r in 0..layout.count() {
+        for (r, sum) in sums.iter_mut().enumerate() {
             let mut pair = [zero; 2];
             for (i, (positions, step, elem, size)) in sides.into_iter().enumerate() {
                 let known = if i == 0 { &mut rows } else { &mut columns };
@@ -220,11 +220,11 @@ impl Lower<'_> {
                 pair[i] = value;
             }
             let [x, y] = pair;
-            sums[r] = match compute.is_float() {
-                true => self.b.op(ThreadOp::Ternary { f: TernaryFn::Fma, a: x, b: y, c: sums[r] }),
+            *sum = match compute.is_float() {
+                true => self.b.op(ThreadOp::Ternary { f: TernaryFn::Fma, a: x, b: y, c: *sum }),
                 false => {
                     let product = self.b.binary(BinaryFn::Mul, x, y);
-                    self.b.binary(BinaryFn::Add, sums[r], product)
+                    self.b.binary(BinaryFn::Add, *sum, product)
                 }
             };
         }

@@ -132,7 +132,7 @@ impl Emit<'_> {
                 let new = self.to.new_block();
                 self.params(*body, new, inst)?;
                 self.block(*body, new, Some(&func.block_params(*body)[1..]))?;
-                let hints = hints.clone();
+                let hints = *hints;
                 let op = TileOp::For { lower, upper, step, inits, hints, body: new };
                 let types = carried(self);
                 return self.finish(block, inst, op, types);

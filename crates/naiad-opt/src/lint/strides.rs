@@ -16,11 +16,11 @@ fn is_stride(name: &str) -> bool {
 pub fn check(lint: &mut Lint<'_>) {
     let func = lint.func;
     let (mut compares, mut stores, mut loads) = (Vec::new(), Vec::new(), Vec::new());
-    func.walk(&mut |inst| match func.op(inst) {
-        &TileOp::Compare { p: Predicate::Lt, a, b } => compares.push((inst, a, b)),
-        &TileOp::Compare { p: Predicate::Gt, a, b } => compares.push((inst, b, a)),
-        &TileOp::Store { ptr, .. } => stores.push((inst, ptr)),
-        &TileOp::Load { ptr, .. } => loads.push((inst, ptr)),
+    func.walk(&mut |inst| match *func.op(inst) {
+        TileOp::Compare { p: Predicate::Lt, a, b } => compares.push((inst, a, b)),
+        TileOp::Compare { p: Predicate::Gt, a, b } => compares.push((inst, b, a)),
+        TileOp::Store { ptr, .. } => stores.push((inst, ptr)),
+        TileOp::Load { ptr, .. } => loads.push((inst, ptr)),
         _ => {}
     });
     for (inst, index, limit) in compares {
