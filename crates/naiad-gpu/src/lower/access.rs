@@ -113,7 +113,8 @@ impl Lower<'_> {
         hints: MemHints,
     ) -> Value {
         let lanes = Lanes(lanes as u32);
-        self.b.op(ThreadOp::Load { addr, disp: 0, elem, lanes, mask, hints })
+        let (addr, disp) = self.sum(addr);
+        self.b.op(ThreadOp::Load { addr, disp, elem, lanes, mask, hints })
     }
 
     fn load_group(
@@ -207,7 +208,8 @@ impl Lower<'_> {
         let n = values.len();
         let value = self.pack(values);
         let mask = mask.map(|m| self.splat(m, n));
-        self.b.run(ThreadOp::Store { addr: at[0], value, disp: 0, mask, hints });
+        let (addr, disp) = self.sum(at[0]);
+        self.b.run(ThreadOp::Store { addr, value, disp, mask, hints });
     }
 
     pub fn pack(&mut self, values: &[Value]) -> Value {

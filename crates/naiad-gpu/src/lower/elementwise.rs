@@ -60,6 +60,14 @@ impl Lower<'_> {
             TileOp::Binary { f, .. } => {
                 let (ty, compute, args) = wide(self)?;
                 let fast = !self.options.precise && compute == Scalar::F32 && *f == BinaryFn::Div;
+                if compute == Scalar::I64 && *f == BinaryFn::Add {
+                    let ((a, more), (b, yet)) = (self.sum(args[0]), self.sum(args[1]));
+                    let base = self.b.add(a, b);
+                    let constant = more.wrapping_add(yet);
+                    let all = self.b.i64(constant);
+                    let sum = self.b.add(base, all);
+                    return Some(self.note_sum(sum, base, constant));
+                }
                 let value = match fast {
                     true => self.b.op(ThreadOp::Native { f: NativeFn::Div, args }),
                     false => self.b.binary(*f, args[0], args[1]),
@@ -77,17 +85,35 @@ impl Lower<'_> {
                 self.b.compare(*p, args[0], args[1])
             }
             TileOp::Select { .. } => self.b.select(args[0], args[1], args[2]),
+            TileOp::Cast { to: Scalar::I64, .. } if ty.is_some_and(Scalar::is_int) => {
+                self.widened(args[0])
+            }
             TileOp::Cast { to, rounding, .. } => self.b.cast(args[0], *to, *rounding),
             TileOp::Bitcast { to, .. } => self.b.bitcast(args[0], stored(*to)),
             TileOp::PtrAdd { ptr, .. } => {
                 let size = self.f.ty(*ptr).ty.elem.pointer().map_or(1, |p| p.pointee.size());
-                let offset = self.b.cast(args[1], Scalar::I64, Rounding::Nearest);
-                let size = self.b.i64(size as i64);
-                let bytes = self.b.mul(offset, size);
-                self.b.addr_add(args[0], bytes)
+                let offset = self.widened(args[1]);
+                let ((ptr, before), (offset, more)) = (self.sum(args[0]), self.sum(offset));
+                let scale = self.b.i64(size as i64);
+                let bytes = self.b.mul(offset, scale);
+                let base = self.b.addr_add(ptr, bytes);
+                // Addresses are numbers modulo 2^64, so that their parts may be added in any order.
+                let constant = before.wrapping_add(more.wrapping_mul(size as i64));
+                let constant_bytes = self.b.i64(constant);
+                let address = self.b.addr_add(base, constant_bytes);
+                self.note_sum(address, base, constant)
             }
             _ => return None,
         })
+    }
+
+    /// An integer with 64 bits.
+    fn widened(&mut self, value: Value) -> Value {
+        let (base, constant) = self.sum(value);
+        let base = self.b.cast(base, Scalar::I64, Rounding::Nearest);
+        let more = self.b.i64(constant);
+        let wide = self.b.add(base, more);
+        self.note_sum(wide, base, constant)
     }
 
     /// A function of one number, by the chip's own instruction where that is close enough.

@@ -95,6 +95,19 @@ impl Lower<'_> {
         layout.lanes().iter().chain(layout.warps()).fold(0, |all, b| all | b)
     }
 
+    /// What a value is made of: another one, and a constant.
+    pub fn sum(&self, value: Value) -> (Value, i64) {
+        self.sums.get(&value).copied().unwrap_or((value, 0))
+    }
+
+    /// Notes that a value is another one and a constant.
+    pub fn note_sum(&mut self, value: Value, base: Value, constant: i64) -> Value {
+        if value != base {
+            self.sums.insert(value, (base, constant));
+        }
+        value
+    }
+
     /// The indices of the elements that the thread's registers hold, and `start` more.
     pub fn elements(&mut self, layout: &Layout, start: i64) -> Vec<Value> {
         let of_thread = self.linear(layout);
@@ -103,7 +116,9 @@ impl Lower<'_> {
             .map(|r| {
                 let own = layout.register_part(r);
                 if own & taken == 0 {
-                    return self.add_constant(of_thread, i64::from(own) + start);
+                    let constant = i64::from(own) + start;
+                    let index = self.add_constant(of_thread, constant);
+                    return self.note_sum(index, of_thread, constant);
                 }
                 let own = self.i32(i64::from(own));
                 let index = self.xor(of_thread, own);

@@ -69,6 +69,9 @@ struct Lower<'a> {
     in_use: InUse,
     /// Where buffers in shared memory begin.
     buffers: FxHashMap<Value, u32>,
+    /// Numbers and addresses that are another and a constant, so that a thread's registers share the
+    /// other. Of numbers narrower than 64 bits those alone whose sum does not wrap.
+    sums: FxHashMap<Value, (Value, i64)>,
     /// Elements that were taken out of 32-bit words, with the words.
     words: FxHashMap<Vec<Value>, Value>,
 }
@@ -101,6 +104,7 @@ pub fn lower(f: &Function<Placed>, sharing: Sharing, options: &Options) -> Lower
         reserved: 0,
         in_use: InUse::default(),
         buffers: FxHashMap::default(),
+        sums: FxHashMap::default(),
         words: FxHashMap::default(),
     };
     lower.all_programs()?;

@@ -68,9 +68,9 @@ impl Lower<'_> {
             let bytes = (group.registers.len() * size) as u32;
             let (at, disp) = self.place_in(base, &positions, group.registers[0], size as u32);
             let at = self.add_constant(at, disp);
-            let addr = addresses[group.registers[0]];
+            let (addr, far) = self.sum(addresses[group.registers[0]]);
             let mask = masks.as_ref().map(|m| m[group.registers[0]]);
-            self.b.run(ThreadOp::AsyncCopy { at, addr, disp: 0, bytes, mask });
+            self.b.run(ThreadOp::AsyncCopy { at, addr, disp: far, bytes, mask });
         }
         if let Some((cond, branch)) = branch {
             let then = self.b.end_branch(branch, vec![]);
