@@ -2,7 +2,6 @@
 //!
 //! ```text
 //!   Tile IR, facts of a launch
-//!      │  hoist      loads early                         hoist.rs
 //!      │  place      a layout for every tile            place/, layout/
 //!   Placed IR        tiles with layouts, shared memory   placed/
 //!      │  stage      products' operands fetched ahead     stage.rs
@@ -81,7 +80,6 @@ pub fn placed(
     let mut func = func.clone();
     naiad_opt::optimize_for(&mut func, inputs);
     let sharing = sharing(&func, options);
-    hoist::hoist(&mut func, 32 << sharing.warp_bits);
     let ranges = Ranges::new(&func, inputs);
     let info = AxisInfo::new(&func, inputs, &ranges);
     let mut placed = place::place(&func, &info, sharing.warp_bits, options)?;
