@@ -3,6 +3,7 @@
 //! Roundings are named, so that nothing is fused or flushed to zero. Integer functions that are total
 //! here and unspecified in PTX (division by 0) are completed.
 
+use crate::bytes::{Byte, joined, shifted};
 use crate::emit::{Class, Emit, Operand};
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{BinaryFn, Predicate, TernaryFn, UnaryFn};
@@ -140,6 +141,7 @@ impl Emit {
             Min | MinNan => self.ins(&format!("min.{ty}"), class, [x, y]),
             Max | MaxNan => self.ins(&format!("max.{ty}"), class, [x, y]),
             And => self.ins(&format!("and.{}", bits(of)), class, [x, y]),
+            Or if of.bits() == 32 => self.join(x, y),
             Or => self.ins(&format!("or.{}", bits(of)), class, [x, y]),
             Xor => self.ins(&format!("xor.{}", bits(of)), class, [x, y]),
             Umulhi => self.high_product(of, x, y),
@@ -339,7 +341,28 @@ impl Emit {
             // A negative number of 8 bits is a large one of 32.
             (_, None) => y,
         };
-        self.ins(&opcode, Class::of(of.into()), [x, by])
+        let made = self.ins(&opcode, Class::of(of.into()), [x, by]);
+        match (of.bits(), by.known_int()) {
+            (32, Some(bits)) if f == BinaryFn::Shl => {
+                self.holds(made, shifted(self.bytes_of(x), bits))
+            }
+            (32, Some(bits)) if !of.is_signed() => {
+                self.holds(made, shifted(self.bytes_of(x), -bits))
+            }
+            _ => made,
+        }
+    }
+
+    /// The bits of two words. Where they are bytes side by side, the word may be there already.
+    fn join(&mut self, x: Operand, y: Operand) -> Operand {
+        let bytes = joined(self.bytes_of(x), self.bytes_of(y));
+        if !bytes.contains(&Byte::Unknown)
+            && let Some(word) = self.word_of(bytes)
+        {
+            return word;
+        }
+        let made = self.ins("or.b32", Class::Word, [x, y]);
+        self.holds(made, bytes)
     }
 
     pub fn native(&mut self, f: NativeFn, args: &[Operand]) -> Operand {

@@ -1,6 +1,7 @@
 //! Conversions, with the results of [`naiad_ir::scalar::cast_bits`].
 
 use crate::Target;
+use crate::bytes::Byte;
 use crate::emit::{Class, Emit, Lanes, Operand};
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{Rounding, cast_bits};
@@ -82,6 +83,19 @@ impl Emit {
                 let word = self.ins(&format!("cvt.u32.u{have}"), Class::Word, [x]);
                 self.extend_byte(to.into(), word)
             }
+            (32, 16) => {
+                let [low, high, ..] = self.bytes_of(x);
+                match self.half_of([low, high]) {
+                    // Cut out of a register before.
+                    Some(half) if self.bytes.contains_key(&x) => half,
+                    _ => self.ins("cvt.u16.u32", Class::Half, [x]),
+                }
+            }
+            (16, 32) if !from.is_signed() => {
+                let word = self.ins("cvt.u32.u16", Class::Word, [x]);
+                let [low, high, ..] = self.bytes_of(x);
+                self.holds(word, [low, high, Byte::Zero, Byte::Zero])
+            }
             // A byte is held as a word that is extended after its type.
             (8, 16) => self.ins("cvt.u16.u32", Class::Half, [x]),
             (8, 32) => x,
@@ -136,13 +150,6 @@ impl Emit {
         self.halves(word)
     }
 
-    /// A word as its low and its high half.
-    pub fn halves(&mut self, word: Operand) -> [Operand; 2] {
-        let [low, high] = [self.fresh(Class::Half), self.fresh(Class::Half)];
-        self.line(format_args!("mov.b32 {{{low}, {high}}}, {word}"));
-        [low, high]
-    }
-
     fn cast_pair(
         &mut self,
         from: Scalar,
@@ -168,8 +175,8 @@ impl Emit {
         let word = self.ins("cvt.u32.u16", Class::Word, [pair]);
         let low = self.ins("and.b32", Class::Word, [word, Operand::word(0xff)]);
         let high = self.ins("shr.u32", Class::Word, [word, Operand::word(8)]);
-        self.bytes.extend([(low, (pair, 0)), (high, (pair, 1))]);
-        [low, high]
+        let rest = Byte::Zero;
+        [(low, 0), (high, 1)].map(|(x, i)| self.holds(x, [Byte::Of(pair, i), rest, rest, rest]))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Registers and lines of text.
 
 use crate::Target;
+use crate::bytes::{Byte, Bytes};
 use naiad_ir::Scalar;
 use naiad_ir::thread::ThreadElem;
 use rustc_hash::FxHashMap;
@@ -138,9 +139,8 @@ pub struct Emit {
     labels: u32,
     /// The version of PTX that is needed, times 10.
     pub version: u32,
-    /// Registers whose low byte is one of another register, and which: bytes that were taken apart
-    /// need not be put together again.
-    pub bytes: FxHashMap<Operand, (Operand, usize)>,
+    /// What registers hold bytes of other ones: see `bytes.rs`.
+    pub bytes: FxHashMap<Operand, Bytes>,
 }
 
 #[derive(Copy, Clone)]
@@ -295,15 +295,14 @@ impl Emit {
         if let Some(bits) = x.known() {
             return Operand::word(if signed { bits as i8 as i64 } else { bits as u8 as i64 });
         }
-        let extended = if signed {
+        let low = self.bytes_of(x)[0];
+        if signed {
             // The last byte's sign in the others.
-            self.ins("prmt.b32", Class::Word, [x, Operand::word(0), Operand::word(0x8880)])
-        } else {
-            self.ins("and.b32", Class::Word, [x, Operand::word(0xff)])
-        };
-        if let Some(&place) = self.bytes.get(&x) {
-            self.bytes.insert(extended, place);
+            let selector = Operand::word(0x8880);
+            let extended = self.ins("prmt.b32", Class::Word, [x, Operand::word(0), selector]);
+            return self.holds(extended, [low, Byte::Unknown, Byte::Unknown, Byte::Unknown]);
         }
-        extended
+        let extended = self.ins("and.b32", Class::Word, [x, Operand::word(0xff)]);
+        self.holds(extended, [low, Byte::Zero, Byte::Zero, Byte::Zero])
     }
 }

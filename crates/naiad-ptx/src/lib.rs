@@ -8,6 +8,7 @@
 //!   control.rs   loops, branches, parallel moves      atomics.rs   atomic accesses
 //!   emit.rs      registers, lines                     warp.rs      shuffles, votes, matrices
 //!   arith.rs     functions of numbers                 assembly.rs  inline assembly
+//!   bytes.rs     narrow lanes, where they lie together
 //! ```
 //!
 //! **Values.** Each lane is a register of its own, of the width of its type: `%pr` a predicate (i1),
@@ -55,6 +56,7 @@
 mod arith;
 mod assembly;
 mod atomics;
+mod bytes;
 mod cast;
 mod control;
 mod emit;

@@ -4,6 +4,7 @@
 //! takes; where lanes have predicates of their own, an access falls into parts that have not. A lane
 //! that is not read is 0, which its register holds before.
 
+use crate::bytes::Byte;
 use crate::emit::{Class, Emit, Lanes, Operand, tuple};
 use naiad_ir::Scalar;
 use naiad_ir::thread::{MAX_LANES, ThreadElem};
@@ -192,8 +193,8 @@ impl Emit {
             let rest = if signed { 8 + i } else { 4 };
             let selector = Operand::word(rest << 12 | rest << 8 | rest << 4 | i);
             let byte = e.ins("prmt.b32", Class::Word, [word, Operand::word(0), selector]);
-            e.bytes.insert(byte, (word, i as usize));
-            byte
+            let above = if signed { Byte::Unknown } else { Byte::Zero };
+            e.holds(byte, [e.bytes_of(word)[i as usize], above, above, above])
         };
         (0..count).map(|i| byte(self, i)).collect()
     }
@@ -210,64 +211,12 @@ impl Emit {
             16 if lanes.len() > 1 => {
                 let pair = |pair: &[Operand]| {
                     let pair = [self.reg(pair[0]), self.reg(pair[1])];
-                    let word = self.fresh(Class::Word);
-                    let pair = tuple(&pair);
-                    self.line(format_args!("mov.b32 {word}, {pair}"));
-                    word
+                    self.pack_halves(pair)
                 };
                 lanes.chunks_exact(2).map(pair).collect()
             }
             _ => lanes.into(),
         }
-    }
-
-    /// Two or four bytes as a word; of two, what is above is anything, or the register is a half.
-    fn pack_bytes(&mut self, bytes: &[Operand]) -> Operand {
-        let [low, high] = match *bytes {
-            [a, b, c, d] => [(a, b), (c, d)],
-            [a, b, ..] => [(a, b), (a, b)],
-            _ => return bytes.first().copied().unwrap_or(Operand::word(0)),
-        };
-        let whole = self.pair_of(low.0, low.1).zip(self.pair_of(high.0, high.1));
-        match whole {
-            // Out of one word, or of two halves.
-            Some(((word, 0), (same, i))) if word == same && 2 * i + 2 == bytes.len() => word,
-            Some(((low, 0), (high, 0))) if low.class() == Class::Half && bytes.len() == 4 => {
-                let (word, pair) = (self.fresh(Class::Word), tuple(&[low, high]));
-                self.line(format_args!("mov.b32 {word}, {pair}"));
-                word
-            }
-            _ => {
-                let low = self.two_bytes(low.0, low.1);
-                if bytes.len() == 2 {
-                    return low;
-                }
-                let high = self.two_bytes(high.0, high.1);
-                self.ins("prmt.b32", Class::Word, [low, high, Operand::word(0x5410)])
-            }
-        }
-    }
-
-    /// Two bytes as a half.
-    pub fn byte_pair(&mut self, low: Operand, high: Operand) -> Operand {
-        match self.pair_of(low, high) {
-            Some((half, _)) if half.class() == Class::Half => half,
-            Some((word, i)) => self.halves(word)[i],
-            None => {
-                let word = self.two_bytes(low, high);
-                self.ins("cvt.u16.u32", Class::Half, [word])
-            }
-        }
-    }
-
-    fn two_bytes(&mut self, low: Operand, high: Operand) -> Operand {
-        self.ins("prmt.b32", Class::Word, [low, high, Operand::word(0x0040)])
-    }
-
-    /// The register that has the two bytes as its half of this number.
-    fn pair_of(&self, low: Operand, high: Operand) -> Option<(Operand, usize)> {
-        let (&(low, i), &(high, j)) = (self.bytes.get(&low)?, self.bytes.get(&high)?);
-        (low == high && i % 2 == 0 && j == i + 1).then_some((low, i / 2))
     }
 }
 

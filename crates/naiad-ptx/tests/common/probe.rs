@@ -207,7 +207,7 @@ impl Generator {
     }
 
     fn op(&mut self, depth: u32) -> Option<Value> {
-        match self.random.below(26) {
+        match self.random.below(28) {
             0..=2 => {
                 let x = self.find(computed)?;
                 let ty = self.number(x);
@@ -287,6 +287,7 @@ impl Generator {
             21 => self.scattered(),
             22 => self.atomic(),
             23 => self.array(),
+            24 | 25 => self.together(),
             _ if depth < 3 => self.control(depth),
             _ => None,
         }
@@ -361,6 +362,38 @@ impl Generator {
                 fits.then(|| self.b.op(ThreadOp::Atomic { f, addr, value, sem, scope }))
             }
         }
+    }
+
+    /// A word out of narrow lanes, as bytes or halves side by side, and perhaps apart again.
+    fn together(&mut self) -> Option<Value> {
+        let narrow =
+            |v: Vector| v.elem.scalar().is_some_and(|s| s.is_int() && matches!(s.bits(), 8 | 16));
+        let of = self.random.pick(&[Scalar::I32, Scalar::U32]);
+        let mut word = None;
+        let mut at = 0;
+        while at < 32 {
+            let x = self.find(narrow)?;
+            let lane = self.random.below(self.b.vector(x).lanes.into()) as u32;
+            let x = self.b.extract(x, lane);
+            let bits = self.number(x).bits();
+            let unsigned = if bits == 8 { Scalar::U8 } else { Scalar::U16 };
+            let x = self.b.bitcast(x, unsigned);
+            let x = self.b.cast(x, of, Rounding::Nearest);
+            let by = self.b.constant(Constant::int(of, at), 1);
+            let x = self.b.binary(BinaryFn::Shl, x, by);
+            word = Some(word.map_or(x, |word| self.b.binary(BinaryFn::Or, word, x)));
+            at += i128::from(bits) * if self.random.below(8) == 0 { 2 } else { 1 };
+        }
+        let word = word?;
+        if self.random.below(2) == 0 {
+            return Some(word);
+        }
+        let word = self.b.cast(word, Scalar::U32, Rounding::Nearest);
+        let by = self.random.pick(&[0, 8, 16, 24]);
+        let by = self.b.constant(Constant::int(Scalar::U32, by), 1);
+        let part = self.b.binary(BinaryFn::Shr, word, by);
+        let to = self.random.pick(&[Scalar::U8, Scalar::I8, Scalar::U16, Scalar::I16]);
+        Some(self.b.cast(part, to, Rounding::Nearest))
     }
 
     fn array(&mut self) -> Option<Value> {
