@@ -63,7 +63,11 @@ impl Emit {
         }
         let first = *sources.first()?;
         if first.class() == Class::Word && whole(first) {
-            return Some(first);
+            // A copy by halves, not the word itself: vector loads and matrix products want their
+            // registers side by side, and `ptxas`, which sees through a plain move, ties the one to the
+            // other and spills where this leaves it free.
+            let pair = self.halves(first);
+            return Some(self.pack_halves(pair));
         }
         let is_half = |i: usize, x: Operand| {
             x.class() == Class::Half && want[i..i + 2] == [Byte::Of(x, 0), Byte::Of(x, 1)]
@@ -72,9 +76,7 @@ impl Emit {
             && is_half(0, low)
             && is_half(2, high)
         {
-            let word = self.fresh(Class::Word);
-            self.line(format_args!("mov.b32 {word}, {}", tuple(&[low, high])));
-            return Some(self.holds(word, want));
+            return Some(self.pack_halves([low, high]));
         }
         if let [half] = *sources.as_slice()
             && is_half(0, half)
@@ -129,16 +131,9 @@ impl Emit {
     /// Two halves as a word.
     pub fn pack_halves(&mut self, pair: [Operand; 2]) -> Operand {
         let [[a, b, ..], [c, d, ..]] = pair.map(|x| self.bytes_of(x));
-        let want = [a, b, c, d];
-        if let Byte::Of(word, _) = a
-            && word.class() == Class::Word
-            && (0..4).all(|i| want[i as usize] == Byte::Of(word, i))
-        {
-            return word;
-        }
         let word = self.fresh(Class::Word);
         self.line(format_args!("mov.b32 {word}, {}", tuple(&pair)));
-        self.holds(word, want)
+        self.holds(word, [a, b, c, d])
     }
 
     /// Two bytes as a half.
