@@ -19,7 +19,6 @@ Each part says what failed; the last lines are a summary. The exit code is the n
 import argparse
 import glob
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -70,8 +69,8 @@ def check(args):
     install = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", site, *wheels]
     subprocess.run(install, check=True)
     # Beside the tests' own folders the repository's package, which has no extension, must not be found.
-    env = {**os.environ, "PYTHONPATH": str(site), "NAIAD_CACHE_DIR": str(site / "cache"), "PYTHONUNBUFFERED": "1"}
-    pytest = [sys.executable, "-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider"]
+    env = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT / 'tools'}", "NAIAD_CACHE_DIR": str(site / "cache"), "PYTHONUNBUFFERED": "1"}
+    pytest = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "gpu_summary"]
     # What breaks the GPU's context ends a worker; another takes its place.
     workers = ["-n", "8", "--max-worker-restart", "400"] if has("xdist") else []
     parts = {
@@ -90,7 +89,7 @@ def check(args):
         log = Path(args.out) / f"gpu-{name}.log"
         print(f"== {name}", flush=True)
         extra = {"NAIAD_TEST_DEVICE": "cuda", "NAIAD_PRECISE": "1"} if name == "ops" else {}
-        results[name] = run(parts[name], {**env, **extra}, log, max(left, 5), tail=40)
+        results[name] = run(parts[name], {**env, **extra}, log, max(left, 5), tail=60)
     print("== summary")
     for name, (code, last, seconds) in results.items():
         print(f"{name:8} {'ok' if code == 0 else f'FAILED ({code})':12} {seconds:6.1f} s  {last}")
@@ -113,14 +112,8 @@ def run(command, env, log, seconds, tail):
         except subprocess.TimeoutExpired:
             code = 124
     text = log.read_text(errors="replace")
-    # Lines of many failures tell little by their end alone: the kinds of failure come first.
-    kinds = {}
-    for line in re.findall(r"^(?:E  +|\S+:\d+: )(.*)$", text, re.M):
-        kinds[line[:160]] = kinds.get(line[:160], 0) + 1
-    for line, count in sorted(kinds.items(), key=lambda pair: -pair[1])[:12]:
-        if count > 1:
-            print(f"{count:5} times: {line}")
-    lines = text.rstrip().splitlines()
+    # The names of what failed stand in the log; what it was stands before them.
+    lines = [line for line in text.rstrip().splitlines() if not line.startswith(("FAILED ", "ERROR "))]
     print("\n".join(lines[-tail:]), flush=True)
     return code, lines[-1] if lines else "", time.monotonic() - start
 

@@ -79,7 +79,8 @@ class Copies:
         if isinstance(value, tuple):
             items = [self(item) for item in value]
             return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-        if hasattr(value, "block_shape") and hasattr(value, "base"):
+        # Descriptors, and arrays that are reinterpreted.
+        if type(value).__module__.startswith("naiad.") and hasattr(value, "base"):
             value = copy.copy(value)
             value.base = self(value.base)
         return value

@@ -166,7 +166,7 @@ pub(crate) unsafe fn run(
     grid: [u32; 3],
     args: &[Arg],
     executor: Executor,
-    config: &LaunchConfig,
+    #[cfg_attr(not(feature = "cuda"), expect(unused_variables))] config: &LaunchConfig,
     options: &LaunchOptions<'_>,
 ) -> Result<Report> {
     let plain = options.policy == PolicyKind::Plain && !options.naive;

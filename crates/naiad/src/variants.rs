@@ -46,8 +46,8 @@ pub(crate) struct Made {
 impl Made {
     pub fn new(
         compiled: Compiled,
-        specs: &[ParamSpec],
-        signature: &Signature,
+        #[cfg_attr(not(feature = "cuda"), expect(unused_variables))] specs: &[ParamSpec],
+        #[cfg_attr(not(feature = "cuda"), expect(unused_variables))] signature: &Signature,
         answers: Answers,
         num_warps: u32,
     ) -> Made {
