@@ -69,6 +69,13 @@ impl Swizzle {
         &self.bases[..usize::from(self.bits)]
     }
 
+    /// Whether each index has a position of its own, among as many.
+    pub fn is_invertible(&self) -> bool {
+        let bits = self.bases().len() as u32;
+        super::rank(self.bases().iter().copied()) == bits
+            && self.bases().iter().all(|&b| u64::from(b) < 1 << bits)
+    }
+
     pub fn position(&self, index: u32) -> u32 {
         super::xor(self.bases(), index as usize)
     }

@@ -30,6 +30,9 @@ pub use convert::{Conversion, conversion, swizzle};
 pub use memory::{Banks, Swizzle, sectors};
 pub use mma::{Operand, accumulator, operand};
 
+#[cfg(test)]
+mod tests;
+
 use naiad_ir::Shape;
 use std::fmt;
 use std::str::FromStr;
