@@ -1,0 +1,136 @@
+//! Kernels as code for a GPU, run in lockstep.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use naiad_gpu::{Code, Options};
+use naiad_interp::Arg;
+use naiad_interp::lockstep::{self, BlockShape};
+use naiad_ir::scalar::{Rounding, cast_bits};
+use naiad_ir::thread::uniform::{self, Uniform};
+use naiad_ir::tile::Tile;
+use naiad_ir::{Elem, Function, Scalar};
+use naiad_opt::interval::Interval;
+use naiad_opt::ranges::{Inputs, Param};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A kernel's code for arguments like those that it was made for.
+pub struct Machine {
+    gpu: Code,
+    code: lockstep::Code,
+    uniform: Uniform,
+    /// What it was compiled for, for reports.
+    pub how: String,
+}
+
+/// Why there is no code.
+pub enum Refused {
+    /// Not compiled, and said so.
+    Unsupported(String),
+    /// Compiled to what no GPU may be given.
+    Wrong(String),
+}
+
+/// What a number chooses to compile for.
+pub fn options(seed: u64) -> Options {
+    let pick = |at: u64, n: u64| (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (8 * at)) % n;
+    Options {
+        capability: [80, 89, 90][pick(3, 3) as usize],
+        num_warps: 1 << pick(4, 4),
+        num_stages: 1 + pick(5, 4) as u32,
+        precise: true,
+    }
+}
+
+/// What is known of a launch with these arguments.
+pub fn inputs(func: &Function<Tile>, args: &[Arg], grid: Option<[u32; 3]>) -> Inputs {
+    let param = |arg: &Arg, elem: Elem| match (arg, elem) {
+        (Arg::Scalar(bits), Elem::Scalar(s)) if s.is_int() && s != Scalar::I1 => Param {
+            range: (*bits == 1).then(|| Interval::point(1)),
+            divisible: Some(1 << bits.trailing_zeros().min(4)),
+        },
+        (Arg::Tensor(t), _) => {
+            Param { range: None, divisible: Some(1 << t.address.trailing_zeros().min(4)) }
+        }
+        _ => Param::default(),
+    };
+    let params = args.iter().zip(func.params()).map(|(a, &p)| param(a, func.ty(p).elem)).collect();
+    Inputs { grid, params }
+}
+
+impl Machine {
+    /// Compiled for what `seed` chooses.
+    pub fn new(
+        func: &Function<Tile>,
+        args: &[Arg],
+        grid: [u32; 3],
+        seed: u64,
+    ) -> Result<Machine, Refused> {
+        let inputs = match seed % 3 {
+            0 => Inputs::default(),
+            1 => inputs(func, args, None),
+            _ => inputs(func, args, Some(grid)),
+        };
+        Machine::with(func, &inputs, &options(seed))
+    }
+
+    pub fn with(
+        func: &Function<Tile>,
+        inputs: &Inputs,
+        options: &Options,
+    ) -> Result<Machine, Refused> {
+        let gpu = naiad_gpu::compile(func, inputs, options)
+            .map_err(|why| Refused::Unsupported(why.what))?;
+        let wrong = |what: &str, why: &str| Refused::Wrong(format!("{what}: {why}\n{options:?}"));
+        naiad_ir::verify(&gpu.func).map_err(|d| wrong("not well formed", &d.message))?;
+        uniform::check(&gpu.func).map_err(|d| wrong("not uniform", &d.message))?;
+        let shape = BlockShape { threads: gpu.threads, shared_bytes: gpu.shared_bytes };
+        let code = lockstep::Code::new(Arc::new(gpu.func.clone()), shape)
+            .map_err(|d| wrong("not run", &d.message))?;
+        let how = format!("{options:?}, {inputs:?}");
+        Ok(Machine { uniform: Uniform::new(&gpu.func), gpu, code, how })
+    }
+
+    /// Runs a grid of programs; a fault is told in lines.
+    pub fn run(&self, grid: [u32; 3], args: &[Arg], shuffle: Option<u64>) -> Result<(), String> {
+        let mut args = args.to_vec();
+        args.push(Arg::Scalar(u64::from(grid[0])));
+        let patience = patience();
+        let options = lockstep::Options {
+            claims: Some(&self.uniform),
+            shuffle,
+            interrupt: Some(&patience),
+            ..lockstep::Options::default()
+        };
+        // SAFETY: the tests own the memory of the arguments.
+        let ended = unsafe { self.code.run(self.gpu.blocks(grid), &args, &options) };
+        ended.map(|_| ()).map_err(|fault| {
+            let d = fault.diagnostic(&self.gpu.func);
+            format!("fault {:?}: {}\n{}\n{:?}", fault.kind, d.message, self.how, d.notes)
+        })
+    }
+}
+
+/// Ends kernels that run for seconds: what is made smaller may lose the end of a loop.
+pub fn patience() -> impl Fn() -> bool + Sync {
+    let end = Instant::now() + Duration::from_secs(20);
+    move || Instant::now() > end
+}
+
+pub fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// Memory of small numbers.
+pub fn contents(bytes: usize, elem: Scalar, seed: u64) -> Vec<u64> {
+    let mut state = seed | 1;
+    let mut out = Vec::new();
+    for _ in 0..bytes / elem.size() {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let x = ((state >> 33) % 17) as i64 - 8;
+        let bits = cast_bits(Scalar::I64, elem, Rounding::Nearest, x as u64);
+        out.extend_from_slice(&bits.to_le_bytes()[..elem.size()]);
+    }
+    out.resize(bytes.next_multiple_of(8), 0u8);
+    out.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().unwrap())).collect()
+}
