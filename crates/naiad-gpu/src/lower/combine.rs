@@ -9,7 +9,9 @@
 
 use super::{Lower, Lowered, Registers};
 use crate::layout::{LANE_BITS, Layout, axis_bits, numel_bits};
+use crate::placed::What;
 use naiad_ir::scalar::Predicate;
+use naiad_ir::tile::TileOp;
 use naiad_ir::{Block, Shape, Value};
 
 /// Elements that are combined together, one of each input.
@@ -77,12 +79,44 @@ impl Lower<'_> {
                 *element = self.combined(body, element, &other)?;
             }
         }
+        // Through shared memory goes what one of them has.
+        if along.warps.is_empty() && !along.lanes.is_empty() && !self.commutes(body) {
+            self.agree(&mut elements, &along.lanes);
+        }
         let mut results: Vec<Registers> =
             (0..inputs.len()).map(|i| elements.iter().map(|(_, e)| e[i]).collect()).collect();
         if !along.warps.is_empty() {
             results = self.across_warps(inputs, &results, &layout, &shape, axis, &along, body)?;
         }
         Ok(results)
+    }
+
+    /// Whether it is seen that the region gives the same for two elements whichever comes first.
+    fn commutes(&self, body: Block) -> bool {
+        let params = self.f.block_params(body);
+        let (a, b) = params.split_at(params.len() / 2);
+        let pair = |v: Value| a.iter().zip(b).find(|(x, y)| **x == v || **y == v);
+        self.f.insts(body).iter().all(|&inst| match &self.f.op(inst).what {
+            What::Tile(TileOp::Binary { f, a, b }) => {
+                f.is_commutative() && a != b && pair(*a).is_some() && pair(*a) == pair(*b)
+            }
+            What::Tile(TileOp::Yield { values }) => !values.iter().any(|v| params.contains(v)),
+            _ => false,
+        })
+    }
+
+    /// Lanes that have combined the same elements, each with its own first, end with what the first of
+    /// them has: of equal ones a region may prefer the first or the second, and threads that believe
+    /// in different results would part.
+    fn agree(&mut self, elements: &mut [(usize, Element)], lanes: &[usize]) {
+        let others: i64 = lanes.iter().map(|bit| 1i64 << bit).sum();
+        let lane = self.lane();
+        let first = self.and(lane, !others);
+        for (_, element) in elements {
+            for value in element {
+                *value = self.shuffle_from(*value, first);
+            }
+        }
     }
 
     /// Combines registers that differ in one bit.
