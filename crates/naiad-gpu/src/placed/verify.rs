@@ -1,6 +1,7 @@
 //! What has to hold of an op of Placed IR.
 //!
-//! - A tile's layout covers it; a scalar has none.
+//! - A tile's layout covers it; a scalar has none. In shared memory each element has a position of its
+//!   own, in one slot or more.
 //! - An op that moves no element has its operands in the layouts that [`rules`] say for its results'.
 //! - Operands of an op on memory are in one layout.
 //! - `reduce`: the inputs are in one layout, the results in what is left of it.
@@ -8,6 +9,7 @@
 //! - What loops and branches pass on keeps its type, its layout too.
 
 use super::{Extra, Place, Placed, PlacedOp, PlacedType, What, rules};
+use crate::layout::numel_bits;
 use naiad_ir::tile::TileOp;
 use naiad_ir::{Block, Function, OpInfo, Type, Value};
 
@@ -34,7 +36,12 @@ fn sound(ty: &PlacedType) -> Checked {
         Place::Spread(layout) => {
             check(layout.covers(&ty.ty.shape), || format!("{ty}: the layout does not cover it"))
         }
-        Place::Shared { .. } => Ok(()),
+        Place::Shared { swizzle, slots } => {
+            let fits =
+                swizzle.is_invertible() && swizzle.bases().len() as u32 == numel_bits(&ty.ty.shape);
+            check(fits, || format!("{ty}: elements have no positions of their own"))?;
+            check(slots > 0, || format!("{ty}: there are no slots"))
+        }
     }
 }
 
