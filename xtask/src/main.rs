@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The tests of `naiad-ptx`, which without an assembler would skip what needs it.
+/// The tests of `naiad-ptx` and `naiad-gpu`, which without an assembler would skip what needs it.
 fn ptx(bless: bool) -> ExitCode {
     let Some(assembler) = assembler() else {
         eprintln!("error: there is no ptxas");
@@ -37,7 +37,10 @@ fn ptx(bless: bool) -> ExitCode {
         return ExitCode::from(2);
     };
     let mut tests = Command::new(env!("CARGO"));
-    tests.args(["test", "-p", "naiad-ptx"]).current_dir(root()).env("NAIAD_PTXAS", assembler);
+    tests
+        .args(["test", "-p", "naiad-ptx", "-p", "naiad-gpu"])
+        .current_dir(root())
+        .env("NAIAD_PTXAS", assembler);
     if bless {
         tests.env("NAIAD_BLESS", "1");
     }
