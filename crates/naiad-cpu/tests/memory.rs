@@ -6,7 +6,6 @@ mod common;
 #[path = "common/drive.rs"]
 mod drive;
 #[path = "../../naiad-interp/tests/common/generator.rs"]
-#[allow(dead_code, reason = "only its source of numbers is used")]
 mod generator;
 #[path = "common/gen.rs"]
 mod kernels;

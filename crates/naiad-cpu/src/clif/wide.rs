@@ -125,6 +125,8 @@ impl Writer<'_, '_> {
         let aligned = b.ins().icmp_imm_u(IntCC::Equal, off, 0);
         let wanted = b.ins().icmp_imm_u(IntCC::NotEqual, flag, 0);
         let both = b.ins().band(aligned, wanted);
+        let long = b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, args[1], past.least);
+        let both = b.ins().band(both, long);
         let [beyond, within, done] = [0; 3].map(|_| b.create_block());
         b.ins().brif(both, beyond, &[], within, &[]);
         for (block, bytes) in [(beyond, past.bytes), (within, bytes)] {

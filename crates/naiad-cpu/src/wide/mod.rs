@@ -55,11 +55,17 @@ pub struct Wide {
     pub past: Option<Past>,
 }
 
+/// Bytes in a row that a loop has to write for its stores to go past the cache. Where they are few,
+/// others that do not go there write the lines beside them, and both wait for one another.
+const LONG: i64 = 1024;
+
 /// A loop whose stores go past the cache, where nobody reads soon what they write.
 pub struct Past {
     pub bytes: Vec<u8>,
     /// The streams that must start at lines of cache: at multiples of 64.
     pub aligned: Vec<usize>,
+    /// The least end of the index for which that is worth it.
+    pub least: i64,
 }
 
 pub struct Stream {
@@ -112,7 +118,9 @@ pub fn write(func: &Function<Thread>, op: &ThreadOp, level: Level) -> Option<Wid
             let to_cache = code.to_cache();
             let mut past = std::mem::replace(&mut code, to_cache);
             let aligned = past.past_streams();
-            Some(Past { bytes: alloc::write(&mut past)?.bytes, aligned })
+            let steps = aligned.iter().filter_map(|&s| past.streams[s].step);
+            let least = LONG / steps.min().unwrap_or(1).max(1);
+            Some(Past { bytes: alloc::write(&mut past)?.bytes, aligned, least })
         }
         false => None,
     };

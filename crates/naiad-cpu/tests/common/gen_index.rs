@@ -184,7 +184,7 @@ impl Gen {
 
     /// Sums that pass the limit of their type and come back.
     fn there_and_back(&mut self, v: Val) -> Val {
-        let far = v.elem.int_max() as i128 - self.r.below(20) as i128;
+        let far = v.elem.int_max() - self.r.below(20) as i128;
         let far = match self.r.below(3) {
             0 => far / 2,
             _ => far,
@@ -367,8 +367,9 @@ impl Gen {
     /// Addresses for some use.
     pub(super) fn place(&mut self, dims: &[usize], to: Use) -> Place {
         let (written, stored) = (to != Use::Read, to == Use::Store);
-        let fits =
-            |p: &&Place| p.dims == dims && (!written || p.pointer % 2 == 0) && (!stored || p.apart);
+        let fits = |p: &&Place| {
+            p.dims == dims && (!written || p.pointer.is_multiple_of(2)) && (!stored || p.apart)
+        };
         let known: Vec<Place> = self.places.iter().filter(fits).cloned().collect();
         if self.r.below(3) > 0
             && let Some(p) = self.late(&known)
