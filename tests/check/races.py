@@ -182,8 +182,28 @@ def reversed_with_barrier(x_ptr, scratch_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, tl.load(scratch_ptr + BLOCK - 1 - i) + same - same)
 
 
+@triton.jit
+def many_stores_before(scratch_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(n):
+        tl.store(scratch_ptr + k * BLOCK + i, k)
+    tl.store(out_ptr + i, tl.load(scratch_ptr + i))  # finds: note[check-limit]
+
+
+@triton.jit
+def many_stores_and_a_barrier(scratch_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(n):
+        tl.store(scratch_ptr + k * BLOCK + i, k)
+    tl.debug_barrier()
+    tl.store(scratch_ptr + i, 1.0)
+    tl.store(out_ptr + i, tl.load(scratch_ptr + i))
+
+
 def lanes_of_one_program():
     x = np.arange(32, dtype=np.float32)
+    for kernel in many_stores_before, many_stores_and_a_barrier:
+        kernel[(1,)](np.zeros(300 * 32, np.float32), np.zeros(32, np.float32), 300, BLOCK=32)
     for kernel in reversed_through_memory, reversed_with_barrier:
         out = np.zeros(32, np.float32)
         kernel[(1,)](x, np.zeros(32, np.float32), out, BLOCK=32)

@@ -82,8 +82,18 @@ pub struct State {
     pub epoch: u32,
     /// What it stored since the last barrier.
     pub recent: Vec<Recent>,
+    /// It stored more than is remembered.
+    pub forgot: bool,
     /// What it does if nothing is left out, once that was asked.
     pub base: Option<Rc<replay::Private>>,
+}
+
+impl State {
+    /// What was stored before is seen by all lanes from here on.
+    fn passed_barrier(&mut self) {
+        self.recent.clear();
+        self.forgot = false;
+    }
 }
 
 /// What the programs of a checked launch share.

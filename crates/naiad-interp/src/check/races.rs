@@ -108,7 +108,7 @@ pub fn access(
         }
     }
     match kind {
-        Kind::Atomic => p.state.recent.clear(),
+        Kind::Atomic => p.state.passed_barrier(),
         Kind::Store if !region.loads.is_empty() => {
             let t = target(code, p, ptr, mask);
             let recent = Recent {
@@ -122,6 +122,7 @@ pub fn access(
             };
             if p.state.recent.len() == REMEMBERED {
                 p.state.recent.remove(0);
+                p.state.forgot = true;
             }
             p.state.recent.push(recent);
         }
@@ -500,6 +501,9 @@ fn missing_barrier(
             exec.shared.findings.add(&site, finding);
             return;
         }
+    }
+    if p.state.forgot && exec.shared.findings.wants(&site, Id::CheckLimit, Severity::Note) {
+        exec.shared.findings.add(&site, report_memory::forgotten(&site, REMEMBERED));
     }
 }
 

@@ -147,7 +147,8 @@ impl Regions {
         }
         for region in &mut all {
             if !region.stores.is_empty() {
-                region.shadow = Some(Shadow::new((region.hi - region.lo) / region.size));
+                let elements = (region.hi - region.lo) / region.size;
+                region.shadow = Some(Shadow::new(elements, region.size));
             }
             region.fresh = region.scan(fresh);
         }

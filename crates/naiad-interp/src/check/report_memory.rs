@@ -185,6 +185,15 @@ pub fn missing_barrier(
         .help("put `tl.debug_barrier()` between the two")
 }
 
+pub fn forgotten(site: &Site<'_>, remembered: usize) -> Diagnostic {
+    let message = format!(
+        "kernel `{}`: this read was compared with the last {remembered} stores of its program only",
+        site.func.name
+    );
+    at(site, Id::CheckLimit, message, format!("in {}", program(site.program)))
+        .note("a barrier may be missing after one of the stores before, since the last barrier")
+}
+
 pub fn flat(site: &Site<'_>, t: &Tensor<'_>, shape: &[usize], strides: &[isize]) -> Diagnostic {
     let list = |all: Vec<String>| {
         if all.len() == 1 { format!("({},)", all[0]) } else { format!("({})", all.join(", ")) }

@@ -64,7 +64,7 @@ pub fn before(
 ) -> Result<(), Fault> {
     let code = exec.shared.code;
     if let TileOp::Barrier {} = op {
-        p.state.recent.clear();
+        p.state.passed_barrier();
     }
     let Some(touch) = touch_of(op) else { return Ok(()) };
     let t = target(code, p, touch.ptr, touch.mask);

@@ -3,7 +3,6 @@
 //! Which numbers are strides is known by their names alone: types do not tell.
 
 use super::Lint;
-use crate::canonical::uniform_constant;
 use naiad_diag::Id;
 use naiad_ir::scalar::{BinaryFn, Predicate};
 use naiad_ir::tile::{Tile, TileOp};
@@ -122,7 +121,8 @@ struct Address {
     base: Option<usize>,
     /// A stride takes part.
     strided: bool,
-    /// A parameter that is no stride, by which something that varies is multiplied.
+    /// A parameter that is no stride, by which numbers of lanes are multiplied: of one row for each
+    /// program, which is how kernels keep sums of their own, nothing is said.
     width: Option<usize>,
 }
 
@@ -149,8 +149,7 @@ impl Address {
             }
             if let &TileOp::Binary { f: BinaryFn::Mul, a, b } = op {
                 for (x, y) in [(a, b), (b, a)] {
-                    let varies =
-                        uniform_constant(func, y).is_none() && plain_param(lint, y).is_none();
+                    let varies = is_made_of_lanes(func, y);
                     let param = plain_param(lint, x).filter(|&i| !is_stride(&func.param_names[i]));
                     out.width = out.width.or(param.filter(|_| varies));
                 }
