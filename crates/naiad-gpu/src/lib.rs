@@ -14,7 +14,6 @@
 //! for programs: along axis 0 each for [`Code::programs`] of them, along the others each for one. A
 //! block has [`Code::threads`] threads and [`Code::shared_bytes`] bytes of shared memory.
 
-mod hoist;
 pub mod layout;
 mod lower;
 mod place;
