@@ -4,7 +4,7 @@ use crate::memory::{Memory, Origin, Tensor};
 use naiad_diag::{Diagnostic, Id, Loc, Severity};
 use naiad_ir::ptx_asm::Refusal;
 use naiad_ir::tile::Tile as TileIr;
-use naiad_ir::{Function, Inst, Scalar, Shape};
+use naiad_ir::{Dialect, Function, Inst, Scalar, Shape};
 use std::sync::{Mutex, PoisonError};
 
 pub type Fault = Box<Diagnostic>;
@@ -93,26 +93,7 @@ impl Site<'_> {
 
     /// Inline assembly that is not run here.
     pub fn not_assembled(&self, refusal: &Refusal) -> Fault {
-        let name = &self.func.name;
-        let report = match &refusal.statement {
-            Some(text) => {
-                let message =
-                    format!("kernel `{name}`: inline assembly with `{text}` runs only on a GPU");
-                self.report(Id::InlineAsm, message, refusal.why.clone())
-            }
-            None => {
-                let message =
-                    format!("kernel `{name}`: inline assembly cannot be run: {}", refusal.why);
-                self.report(Id::InlineAsm, message, String::new())
-            }
-        };
-        let report = match report.labels.is_empty() && refusal.statement.is_some() {
-            true => report.note(refusal.why.clone()),
-            false => report,
-        };
-        Box::new(report.help(
-            "arithmetic on registers is evaluated here too; for the rest write the same in the language",
-        ))
+        not_assembled(self.func, self.inst, refusal)
     }
 
     pub fn out_of_bounds(&self, memory: &Memory<'_>, lane: &Lane<'_>) -> Fault {
@@ -176,6 +157,30 @@ impl Site<'_> {
         );
         Box::new(self.at_lane(Id::Misaligned, message, lane))
     }
+}
+
+/// Inline assembly that is not run here, in a kernel of any dialect.
+pub fn not_assembled<D: Dialect>(func: &Function<D>, inst: Inst, refusal: &Refusal) -> Fault {
+    let name = &func.name;
+    let (message, label) = match &refusal.statement {
+        Some(text) => (
+            format!("kernel `{name}`: inline assembly with `{text}` runs only on a GPU"),
+            refusal.why.clone(),
+        ),
+        None => (
+            format!("kernel `{name}`: inline assembly cannot be run: {}", refusal.why),
+            String::new(),
+        ),
+    };
+    let report = Diagnostic::new(Id::InlineAsm, message);
+    let report = report.primary_at(&func.places, func.loc(inst), label);
+    let report = match report.labels.is_empty() && refusal.statement.is_some() {
+        true => report.note(refusal.why.clone()),
+        false => report,
+    };
+    Box::new(report.help(
+        "arithmetic on registers is evaluated here too; for the rest write the same in the language",
+    ))
 }
 
 /// A tensor's extent, counted in elements of the access.

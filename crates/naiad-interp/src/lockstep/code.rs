@@ -3,6 +3,7 @@
 use super::BlockShape;
 use super::mask::MAX_THREADS;
 use super::values::{Layout, Slot};
+use crate::fault::not_assembled;
 use crate::loops::{self, Loop};
 use naiad_diag::{Diagnostic, Id};
 use naiad_ir::op::OpInfo;
@@ -54,14 +55,12 @@ impl Code {
         func.walk(&mut |inst| {
             match step(&func, inst, wide) {
                 Ok(step) => steps[inst.index()] = step,
-                Err(why) => refused = refused.take().or(Some((inst, why))),
+                Err(why) => refused = refused.take().or(Some(why)),
             }
             granule = granule.min(at_once(&func, func.op(inst)));
         });
-        if let Some((inst, why)) = refused {
-            let message = format!("kernel `{}`: `{}` {why}", func.name, func.op(inst).name());
-            let report = Diagnostic::new(Id::Internal, message);
-            return Err(Box::new(report.primary_at(&func.places, func.loc(inst), "")));
+        if let Some(why) = refused {
+            return Err(why);
         }
         Ok(Code { func, shape, layout, slots, steps, granule })
     }
@@ -90,10 +89,15 @@ impl Code {
     }
 }
 
-fn step(func: &Function<Thread>, inst: Inst, wide: bool) -> Result<Step, String> {
+fn step(func: &Function<Thread>, inst: Inst, wide: bool) -> Result<Step, Box<Diagnostic>> {
     let op = func.op(inst);
+    let refused = |why: &str| {
+        let message = format!("kernel `{}`: `{}` {why}", func.name, op.name());
+        let report = Diagnostic::new(Id::Internal, message);
+        Box::new(report.primary_at(&func.places, func.loc(inst), ""))
+    };
     if op.capability() == Capability::Cpu {
-        return Err("is for a CPU".to_string());
+        return Err(refused("is for a CPU"));
     }
     let elem = |v: Value| match func.ty(v) {
         ThreadType::Vector(v) | ThreadType::Regs { of: v, .. } => v.elem,
@@ -115,18 +119,14 @@ fn step(func: &Function<Thread>, inst: Inst, wide: bool) -> Result<Step, String>
             let args: Vec<u32> = args.iter().map(|&v| elem(v).bits()).collect();
             let results: Vec<u32> = func.results(inst).iter().map(|&v| elem(v).bits()).collect();
             let interface = Interface { args: &args, results: &results, pack: 1 };
-            let program = Program::parse(&text.0, &constraints.0, &interface);
-            return match program {
+            return match Program::parse(&text.0, &constraints.0, &interface) {
                 Ok(program) => Ok(Step::Asm(Box::new(program))),
-                Err(refusal) => Err(match refusal.statement {
-                    Some(text) => format!("with `{text}` runs only on a GPU: {}", refusal.why),
-                    None => format!("cannot be run: {}", refusal.why),
-                }),
+                Err(refusal) => Err(not_assembled(func, inst, &refusal)),
             };
         }
         _ => return Ok(Step::Nothing),
     };
-    found.map(Step::Loop).ok_or_else(|| "is not defined on its operands".to_string())
+    found.map(Step::Loop).ok_or_else(|| refused("is not defined on its operands"))
 }
 
 /// The precise function in the place of the machine's.

@@ -246,6 +246,9 @@ fn code_for_a_cpu_is_refused() {
     let shape = BlockShape { threads: 32, shared_bytes: 0 };
     let refused = Code::new(func.clone(), shape).err().unwrap();
     assert!(refused.message.contains("`scratch` is for a CPU"), "{}", refused.message);
+    let text = r#"asm text="bar.sync 0;" constraints="" args=[] results=() is_pure=false"#;
+    let refused = Code::new(kernel(text), shape).err().unwrap();
+    assert_eq!(refused.id, naiad_diag::Id::InlineAsm, "{refused:#?}");
     for threads in [0, 48, 2048] {
         assert!(Code::new(func.clone(), BlockShape { threads, shared_bytes: 0 }).is_err());
     }
