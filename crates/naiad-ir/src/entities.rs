@@ -9,7 +9,9 @@ macro_rules! entity {
         pub struct $name(u32);
 
         impl $name {
+            #[inline]
             pub const fn new(index: usize) -> $name { $name(index as u32) }
+            #[inline]
             pub const fn index(self) -> usize { self.0 as usize }
         }
 

@@ -71,7 +71,8 @@ impl Code {
         options: &Options<'_>,
     ) -> Result<Stats, Box<Fault>> {
         assert_eq!(self.func.params().len(), args.len(), "arguments of `{}`", self.func.name);
-        let total = blocks.iter().map(|&b| u64::from(b)).product();
+        // Three factors below 2^32 may pass 64 bits; nobody lives to see the end of such a grid.
+        let total = blocks.iter().fold(1u64, |n, &b| n.saturating_mul(u64::from(b)));
         let turns = Turns::new(total, Stats::new(&self.func));
         let launch = Launch { code: self, blocks, total, args, options, turns: &turns };
         std::thread::scope(|scope| launch.work(scope));

@@ -31,8 +31,6 @@ pub enum FaultKind {
     Trap,
     /// A loop that never ends: by itself, or since it waits for another block.
     Stuck,
-    /// Something that only a GPU can do.
-    Unsupported,
     /// The run was stopped from outside.
     Interrupted,
 }
@@ -58,7 +56,6 @@ impl Fault {
             FaultKind::Misaligned => Id::Misaligned,
             FaultKind::Trap => Id::DeviceAssert,
             FaultKind::Stuck => Id::Deadlock,
-            FaultKind::Unsupported => Id::NoMachineCode,
             FaultKind::Interrupted => Id::Interrupted,
             FaultKind::SharedRange
             | FaultKind::SharedUnwritten

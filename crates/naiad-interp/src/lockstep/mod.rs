@@ -40,13 +40,8 @@ pub use code::Code;
 pub use fault::{Fault, FaultKind};
 pub use stats::{OpStats, Stats};
 
-use crate::args::Arg;
-use naiad_diag::Diagnostic;
-use naiad_ir::Function;
-use naiad_ir::thread::Thread;
 use naiad_ir::thread::uniform::Uniform;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// What a block is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -70,22 +65,4 @@ pub struct Options<'a> {
     pub clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
     /// Memory that is no argument's and may be reached all the same.
     pub exposed: &'a [Range<usize>],
-}
-
-/// Runs a verified function by all threads of a grid of blocks; see [`Code::run`].
-///
-/// # Safety
-///
-/// As for [`Code::run`].
-pub unsafe fn run(
-    func: &Function<Thread>,
-    shape: BlockShape,
-    blocks: [u32; 3],
-    args: &[Arg],
-    options: &Options<'_>,
-) -> Result<Stats, Box<Diagnostic>> {
-    let code = Code::new(Arc::new(func.clone()), shape)?;
-    // SAFETY: the caller's promise.
-    let ended = unsafe { code.run(blocks, args, options) };
-    ended.map_err(|fault| Box::new(fault.diagnostic(func)))
 }

@@ -23,6 +23,7 @@ pub const WARP: u32 = 32;
 
 impl MmaKind {
     /// The type of the elements of `a` and `b`; of tf32, the one that they are cut from.
+    #[inline]
     pub const fn elem(self) -> Scalar {
         match self {
             MmaKind::F16 => Scalar::F16,
@@ -36,29 +37,34 @@ impl MmaKind {
     }
 
     /// Elements of `a` and `b` in a register.
+    #[inline]
     pub const fn per_register(self) -> u32 {
         32 / self.elem().bits()
     }
 }
 
 /// Row and column (`k`) in `a` of part `part` of a thread's register `register` (0 to 3).
+#[inline]
 pub const fn a_index(kind: MmaKind, thread: u32, register: u32, part: u32) -> (u32, u32) {
     let p = kind.per_register();
     (thread / 4 + 8 * (register % 2), p * (thread % 4) + part + 4 * p * (register / 2))
 }
 
 /// Row (`k`) and column in `b` of part `part` of a thread's register `register` (0 or 1).
+#[inline]
 pub const fn b_index(kind: MmaKind, thread: u32, register: u32, part: u32) -> (u32, u32) {
     let p = kind.per_register();
     (p * (thread % 4) + part + 4 * p * register, thread / 4)
 }
 
 /// Row and column in `c`, and in the sum, of a thread's register `register` (0 to 3).
+#[inline]
 pub const fn c_index(thread: u32, register: u32) -> (u32, u32) {
     (thread / 4 + 8 * (register / 2), 2 * (thread % 4) + register % 2)
 }
 
 /// Row and column in an 8 x 8 tile of part `part` (0 or 1) of what `load_matrix` gives a thread.
+#[inline]
 pub const fn tile_index(thread: u32, part: u32) -> (u32, u32) {
     (thread / 4, 2 * (thread % 4) + part)
 }

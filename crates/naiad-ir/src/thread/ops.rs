@@ -213,6 +213,7 @@ attr_enum! {
 
 impl MmaKind {
     /// Extents `m`, `n`, `k`.
+    #[inline]
     pub const fn extents(self) -> [u32; 3] {
         let k = match self {
             MmaKind::F16 | MmaKind::Bf16 => 16,
@@ -223,6 +224,7 @@ impl MmaKind {
     }
 
     /// The type of sums.
+    #[inline]
     pub const fn sum(self) -> crate::Scalar {
         match self {
             MmaKind::S8 | MmaKind::U8 => crate::Scalar::I32,
