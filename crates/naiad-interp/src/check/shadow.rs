@@ -379,7 +379,7 @@ mod tests {
             shadow.read(i, 1, 1 + i as Who);
             shadow.write(i, 1, 1 + i as Who, &mut |_| unreachable!("each writes its own"));
         }
-        shadow.crossings(&mut |i, ..| unreachable!("{i}"));
+        shadow.crossings(&mut |i, _, _, _| unreachable!("{i}"));
         shadow.read(5, 1, 99);
         let mut met = 0;
         shadow.crossings(&mut |i, w, r, _| {
