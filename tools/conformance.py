@@ -1,6 +1,6 @@
 """Runs Triton's own tests, unmodified, on Naiad, and writes what came of it.
 
-    python tools/conformance.py PATH [-k EXPRESSION] [-n PROCESSES] [--report FILE] [FILE ...]
+    python tools/conformance.py PATH [-k EXPRESSION] [-n PROCESSES] [--every N] [--report FILE] [FILE ...]
 
 PATH is a checkout of Triton, or its `python/test/unit`. The Python that runs this needs torch, NumPy,
 SciPy and pytest. `--interpreter` runs the same cases on Triton's own interpreter instead, for which
@@ -53,6 +53,7 @@ def arguments():
     parser.add_argument("files", nargs="*", help="of python/test/unit; all that are known to fit")
     parser.add_argument("-k", default="", help="pytest's choice by name")
     parser.add_argument("-n", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="run one case of N only, the same ones each time")
     parser.add_argument("--seconds", type=int, default=300, help="that one case may take")
     parser.add_argument("--interpreter", action="store_true")
     parser.add_argument("--check", action="store_true", help="check every launch, and list what is found")
@@ -100,6 +101,7 @@ class Shard:
         settings = {
             "file": self.name,
             "shard": [self.index, self.args.n],
+            "every": self.args.every,
             "record": str(self.record),
             "seconds": self.args.seconds,
             "check": self.args.check,
