@@ -3,6 +3,7 @@
 use super::room::InUse;
 use super::{Lower, Lowered, Registers};
 use crate::placed::{PlacedOp, What};
+use naiad_ir::scalar::Predicate;
 use naiad_ir::thread::ThreadOp;
 use naiad_ir::tile::{Text, TileOp};
 use naiad_ir::{Block, Inst, Scalar, Value};
@@ -232,18 +233,18 @@ impl Lower<'_> {
         chunks.map(|chunk| self.word(chunk, ty)).collect()
     }
 
-    /// Elements of 8 or 16 bits as one i32, the first lowest.
+    /// Elements of 1, 8 or 16 bits as one i32, the first lowest.
     pub fn word(&mut self, elements: &[Value], ty: Scalar) -> Value {
         if let Some(&word) = self.words.get(elements) {
             return word;
         }
         use naiad_ir::scalar::{BinaryFn, Rounding};
-        let bits = i64::from(ty.size() as u32 * 8);
+        let bits = i64::from(ty.bits());
         let unsigned = if bits == 8 { Scalar::U8 } else { Scalar::U16 };
         let mut word = None;
         for (i, &element) in elements.iter().enumerate() {
             let raw = match ty {
-                Scalar::I1 => self.b.cast(element, Scalar::U8, Rounding::Nearest),
+                Scalar::I1 => element,
                 _ => self.b.bitcast(element, unsigned),
             };
             let wide = self.b.cast(raw, Scalar::I32, Rounding::Nearest);
@@ -262,17 +263,19 @@ impl Lower<'_> {
         if word == ty {
             return words.to_vec();
         }
-        let bits = i64::from(ty.size() as u32 * 8);
+        let bits = i64::from(ty.bits());
         let unsigned = if bits == 8 { Scalar::U8 } else { Scalar::U16 };
         let mut out = Vec::new();
         for &word in words {
             for i in 0..pack / n {
                 let moved = self.shift_right(word, i as i64 * bits);
+                if ty == Scalar::I1 {
+                    let (bit, zero) = (self.and(moved, 1), self.i32(0));
+                    out.push(self.b.compare(Predicate::Ne, bit, zero));
+                    continue;
+                }
                 let raw = self.b.cast(moved, unsigned, Rounding::Nearest);
-                out.push(match ty {
-                    Scalar::I1 => self.b.cast(raw, Scalar::I1, Rounding::Nearest),
-                    _ => self.b.bitcast(raw, ty),
-                });
+                out.push(self.b.bitcast(raw, ty));
             }
         }
         out
@@ -281,6 +284,6 @@ impl Lower<'_> {
 
 /// The register type that elements of inline assembly travel in, and how many of them `pack` take.
 fn word_of(ty: Scalar, pack: usize) -> (Scalar, usize) {
-    let each = (4 / ty.size()).max(1).min(pack);
+    let each = (32 / ty.bits() as usize).max(1).min(pack);
     if each > 1 { (Scalar::I32, pack / each) } else { (ty, pack) }
 }

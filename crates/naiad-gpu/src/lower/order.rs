@@ -162,9 +162,12 @@ impl Lower<'_> {
         let size = super::access::in_memory(elem).size() as i64;
         let values = (rest.into_iter().zip(indices))
             .map(|(rest, index)| {
-                let index = self.b.cast(index, Scalar::I32, Rounding::Nearest);
                 // Whatever the index is, an element of the source is read.
-                let index = self.and(index, (1 << wide) - 1);
+                let index = self.b.cast(index, Scalar::I64, Rounding::Nearest);
+                let (least, most) = (self.b.i64(0), self.b.i64((1 << wide) - 1));
+                let index = self.b.binary(BinaryFn::Max, index, least);
+                let index = self.b.binary(BinaryFn::Min, index, most);
+                let index = self.b.cast(index, Scalar::I32, Rounding::Nearest);
                 let along = self.shift_left(index, i64::from(low));
                 let position = self.add(rest, along);
                 let offset = self.mul(position, size);
