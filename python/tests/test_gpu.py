@@ -94,7 +94,7 @@ def test_a_launch_reaches_the_driver(script):
     # Small tiles share a block, which a warp each has: so there is a block for four programs.
     assert script.log() == [
         f"add grid=1,1,1 threads=128 shared=0 stream=0 params={x},{y},1000,4",
-        f"add grid=4,1,1 threads=64 shared=0 stream=0 params={x},{y},1000,7",
+        f"add grid=2,1,1 threads=128 shared=0 stream=0 params={x},{y},1000,7",
         f"add grid=1,1,1 threads=128 shared=0 stream=4096 params={x},{y},77,3",
     ]
 
