@@ -75,3 +75,51 @@ fn replicas_add_once() {
         assert_eq!(y, rows.collect::<Vec<i32>>(), "{warps} warps");
     }
 }
+
+/// A `while` ends behind its test, whose reductions other threads may still be reading, whatever its body
+/// waited for.
+#[test]
+fn what_a_loops_test_reads_is_not_overwritten_behind_it() {
+    let sum = |to: &str, of: &str| {
+        format!(
+            "  %{to} = reduce inputs=[%{of}] axis=0 {{
+  ^(%{to}a: i32, %{to}b: i32):
+    %{to}c = binary.add %{to}a, %{to}b : i32
+    yield values=[%{to}c]
+  }} : i32
+"
+        )
+    };
+    let text = format!(
+        "tile @f(%y y: *i32, %n n: i32) {{
+  %i = arange start=0 end=2048 : <2048xi32>
+  %zero = const value=0:i32 : i32
+  %one = const value=1:i32 : i32
+  %k1, %v1 = while inits=[%zero, %i] {{
+  ^(%k: i32, %v: <2048xi32>):
+{}  %some = compare.ne %t, %zero : i1
+  %more = compare.lt %k, %n : i1
+  %both = binary.and %some, %more : i1
+  condition %both values=[%k, %v]
+  }} {{
+  ^(%l: i32, %w: <2048xi32>):
+{}{}  %m = binary.add %l, %one : i32
+  %p = binary.sub %a, %b : i32
+  %ps = splat %p shape=(2048,) : <2048xi32>
+  %u = binary.add %w, %ps : <2048xi32>
+  yield values=[%m, %u]
+  }} : i32, <2048xi32>
+{}  store %y, %last
+  return
+}}",
+        sum("t", "v"),
+        sum("a", "w"),
+        sum("b", "w"),
+        sum("last", "v1"),
+    );
+    for warps in [2, 4, 8] {
+        let mut y = vec![0i32];
+        machine(&text, warps).run([1; 3], &[tensor(&mut y), int(3)], None).unwrap();
+        assert_eq!(y[0], 2047 * 1024, "{warps} warps");
+    }
+}

@@ -71,7 +71,7 @@ impl Lower<'_> {
             }
             TileOp::While { inits, before, after } => {
                 let inits = self.flat(inits);
-                let in_use = std::mem::replace(&mut self.in_use, InUse::ALL);
+                self.in_use = InUse::ALL;
                 let blocks = [*before, *after].map(|from| {
                     let new = self.b.func.new_block();
                     let params = self.f.block_params(from).to_vec();
@@ -94,13 +94,15 @@ impl Lower<'_> {
                     let cond = self.one(*cond);
                     self.b.run(ThreadOp::Condition { cond, values });
                 }
+                // The loop ends here, with what the test has left.
+                let tested = self.in_use;
                 self.b.enter(blocks[1]);
                 self.in_use = InUse::ALL;
                 self.block(*after)?;
                 let values = self.passed(*after);
                 self.b.run(ThreadOp::Yield { values });
                 self.b.enter(outer);
-                self.in_use = self.in_use.or(in_use);
+                self.in_use = tested;
                 let [before, after] = blocks;
                 let all = self.b.ops(ThreadOp::While { inits, before, after });
                 Ok(self.results(inst, &all))
