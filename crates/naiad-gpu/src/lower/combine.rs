@@ -81,7 +81,10 @@ impl Lower<'_> {
         }
         // Through shared memory goes what one of them has.
         if along.warps.is_empty() && !along.lanes.is_empty() && !self.commutes(body) {
-            self.agree(&mut elements, &along.lanes);
+            // Of a row all lanes of the warp have the result.
+            let all: Vec<usize> = (0..LANE_BITS).collect();
+            let lanes = if shape.rank() == 1 { &all } else { &along.lanes };
+            self.agree(&mut elements, lanes);
         }
         let mut results: Vec<Registers> =
             (0..inputs.len()).map(|i| elements.iter().map(|(_, e)| e[i]).collect()).collect();
