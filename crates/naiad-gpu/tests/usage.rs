@@ -265,9 +265,11 @@ fn kernels_use_what_they_used() {
             let used = assembler.run(&ptx, capability);
             let used = used.unwrap_or_else(|why| panic!("{}: sm_{capability}: {why}", case.title));
             if used.contains("spill") || used.contains("stack") {
-                // Products fill all the registers that a thread may have: how much more some of them
-                // want stands in the table.
-                if !case.title.starts_with("matmul") {
+                // These two products want more registers than a thread may have: by how much stands in
+                // the table.
+                let known =
+                    ["matmul fp16, 128x256x64, 8 warps", "matmul fp16, 128x128x64, 4 warps"];
+                if !known.iter().any(|title| case.title.starts_with(title)) {
                     spilled.push(format!("{}: sm_{capability}: {used}", case.title));
                 }
             }
