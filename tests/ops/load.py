@@ -118,6 +118,34 @@ def test_views(view):
     same(value("x", "float64", inputs={"x": x}), x)
 
 
+@pytest.mark.parametrize("mask", ["None", "cols < n", "rows < m", "(rows < m) & (cols < n)", "c"])
+@pytest.mark.parametrize("width", [32, 64, 128, 256])
+@pytest.mark.parametrize("name", ["int8", "float16", "float32", "int64"])
+def test_rows_that_begin_anywhere(name, width, mask):
+    """Short rows that are not aligned, as a GPU reads them in the pieces that its memory is cut into."""
+    kernel = define(
+        f"""
+        @triton.jit
+        def kernel(out, x, chosen, m, n, stride, WIDTH: tl.constexpr):
+            rows, cols = tl.arange(0, 8)[:, None], tl.arange(0, WIDTH)[None, :]
+            c = tl.load(chosen + rows * WIDTH + cols) != 0
+            got = tl.load(x + rows * stride + cols, mask={mask}{"" if mask == "None" else ", other=9"})
+            tl.store(out + rows * WIDTH + cols, got)
+        """
+    )["kernel"]
+    stride, (m, n) = width + 13, (5, width - 3)
+    chosen = np.random.default_rng(width).integers(0, 2, (8, width)).astype(np.int8)
+    rows, cols = np.arange(8)[:, None], np.arange(width)[None, :]
+    asked = {"None": True, "cols < n": cols < n, "rows < m": rows < m, "c": chosen != 0}
+    live = asked.get(mask, (rows < m) & (cols < n))
+    memory = samples(name, 8 * stride + 40)
+    for start in (0, 1, 5, 31, 33):
+        x = memory[start:]
+        out = np.zeros((8, width), memory.dtype)
+        kernel[(1,)](out, x, chosen, m, n, stride, WIDTH=width)
+        same(out, np.where(live, x[: 8 * stride].reshape(8, stride)[:, :width], memory.dtype.type(9)))
+
+
 # ---- masks and other ------------------------------------------------------------------------------
 
 

@@ -18,6 +18,19 @@ impl Layout {
         let at = |bit: u32| self.registers().iter().position(|&b| b == 1 << (low + bit));
         (0..most).map_while(at).collect()
     }
+
+    /// The registers in groups of those that differ in some bits of their number alone, in the order of
+    /// these bits. Replicas of others are left out.
+    pub fn groups(&self, bits: &[usize]) -> Vec<Vec<usize>> {
+        let taken: usize = bits.iter().map(|b| 1 << b).sum();
+        let copies = self.registers().iter().enumerate().filter(|(_, b)| **b == 0);
+        let copies: usize = copies.map(|(i, _)| 1 << i).sum();
+        let leaders = (0..self.count()).filter(|r| r & (taken | copies) == 0);
+        let member = |r: usize, i: usize| -> usize {
+            r | bits.iter().enumerate().map(|(at, b)| (i >> at & 1) << b).sum::<usize>()
+        };
+        leaders.map(|r| (0..1 << bits.len()).map(|i| member(r, i)).collect()).collect()
+    }
 }
 
 /// Sectors that all warps of a block touch as they read or write a tile whose elements are neighbours

@@ -91,7 +91,7 @@ impl Layout {
         &self.registers[..usize::from(self.register_bits)]
     }
 
-    pub fn lanes(&self) -> &[u32] {
+    pub fn lanes(&self) -> &[u32; LANE_BITS] {
         &self.lanes
     }
 

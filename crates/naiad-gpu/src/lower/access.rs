@@ -12,33 +12,19 @@ use naiad_ir::thread::{Lanes, ThreadElem, ThreadOp};
 use naiad_ir::tile::MemHints;
 use naiad_ir::{Inst, Scalar, Value};
 
-/// A group of registers that are moved at once, as many as a power of two says.
-pub struct Group {
-    /// In the order in which they lie in memory.
-    pub registers: Vec<usize>,
-}
-
 impl Lower<'_> {
-    /// The registers to move, replicas of others left out.
-    pub fn groups(&self, ptr: Value, layout: Option<&Layout>, run: Run, size: usize) -> Vec<Group> {
-        let Some(layout) = layout else { return vec![Group { registers: vec![0] }] };
+    /// The registers to move, those that are moved at once together, replicas of others left out.
+    pub fn groups(
+        &self,
+        ptr: Value,
+        layout: Option<&Layout>,
+        run: Run,
+        size: usize,
+    ) -> Vec<Vec<usize>> {
+        let Some(layout) = layout else { return vec![vec![0]] };
         let (low, _) = axis_bits(&self.shape(ptr), run.axis as usize);
         let most = run.vector.min((16 / size).max(1) as u32).trailing_zeros();
-        let bits = layout.neighbours(low, most);
-        let leads = |r: usize| {
-            let copies =
-                layout.registers().iter().enumerate().any(|(i, &b)| b == 0 && r >> i & 1 == 1);
-            !copies && bits.iter().all(|b| r >> b & 1 == 0)
-        };
-        let members = |r: usize| {
-            (0..1usize << bits.len())
-                .map(|i| {
-                    r | bits.iter().enumerate().map(|(at, b)| (i >> at & 1) << b).sum::<usize>()
-                })
-                .collect()
-        };
-        let leaders = (0..layout.count()).filter(|&r| leads(r));
-        leaders.map(|r| Group { registers: members(r) }).collect()
+        layout.groups(&layout.neighbours(low, most))
     }
 
     fn splat(&mut self, value: Value, lanes: usize) -> Value {
@@ -68,12 +54,20 @@ impl Lower<'_> {
         let addresses = self.get(ptr).clone();
         let masks = mask.map(|m| self.get(m).clone());
         let mut loaded: Registers = addresses.clone();
-        for group in self.groups(ptr, layout.as_ref(), run, elem.size()) {
-            let at: Vec<Value> = group.registers.iter().map(|&r| addresses[r]).collect();
-            let wanted: Option<Vec<Value>> =
-                masks.as_ref().map(|m| group.registers.iter().map(|&r| m[r]).collect());
-            let values = self.load_group(&at, wanted.as_deref(), run.mask, elem, hints);
-            for (&r, value) in group.registers.iter().zip(values) {
+        let rows = self.rows(&self.shape(ptr), layout.as_ref(), run);
+        let groups = match &rows {
+            Some(rows) => rows.clone(),
+            None => self.groups(ptr, layout.as_ref(), run, elem.size()),
+        };
+        for group in groups {
+            let of = |all: &Registers| -> Vec<Value> { group.iter().map(|&r| all[r]).collect() };
+            let (at, wanted) = (of(&addresses), masks.as_ref().map(of));
+            let (wanted, alike) = (wanted.as_deref(), run.mask);
+            let values = match rows {
+                Some(_) => self.load_row(&at, wanted, alike, elem, hints),
+                None => self.load_group(&at, wanted, alike, elem, hints),
+            };
+            for (&r, value) in group.iter().zip(values) {
                 loaded[r] = value;
             }
         }
@@ -104,7 +98,7 @@ impl Lower<'_> {
         matches!(self.b.func.defining_op(value), Some(ThreadOp::Const { value, .. }) if value.bits == 0)
     }
 
-    fn load_op(
+    pub fn load_op(
         &mut self,
         addr: Value,
         elem: ThreadElem,
@@ -164,9 +158,7 @@ impl Lower<'_> {
         let masks = mask.map(|m| self.get(m).clone());
         let owner = self.owner(layout.as_ref());
         for group in self.groups(ptr, layout.as_ref(), run, elem.size()) {
-            let of = |all: &Registers| -> Vec<Value> {
-                group.registers.iter().map(|&r| all[r]).collect()
-            };
+            let of = |all: &Registers| -> Vec<Value> { group.iter().map(|&r| all[r]).collect() };
             let (at, values) = (of(&addresses), of(&values));
             let n = at.len();
             let wanted = masks.as_ref().map(of);

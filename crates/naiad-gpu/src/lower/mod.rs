@@ -5,6 +5,7 @@
 //!
 //! ```text
 //!   access      global memory, by vectors as far as layout, addresses and mask allow    access.rs
+//!   rows        tiles read from global memory by short rows that begin anywhere        rows.rs
 //!   atomics     one thread for each element, its result told to the replicas            atomics.rs
 //!   exchange    conversions; whatever goes through shared memory                        exchange.rs
 //!   combine     reductions and scans: registers, then lanes, then warps                 combine.rs
@@ -29,6 +30,7 @@ mod index;
 mod order;
 mod programs;
 mod room;
+mod rows;
 mod staged;
 
 use crate::layout::Layout;

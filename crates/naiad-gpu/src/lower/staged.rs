@@ -65,11 +65,11 @@ impl Lower<'_> {
         // Replicas would write zeros over what the owner copies.
         let branch = self.owns(&layout).map(|owner| (owner, self.b.begin_branch()));
         for group in groups {
-            let bytes = (group.registers.len() * size) as u32;
-            let (at, disp) = self.place_in(base, &positions, group.registers[0], size as u32);
+            let bytes = (group.len() * size) as u32;
+            let (at, disp) = self.place_in(base, &positions, group[0], size as u32);
             let at = self.add_constant(at, disp);
-            let (addr, far) = self.sum(addresses[group.registers[0]]);
-            let mask = masks.as_ref().map(|m| m[group.registers[0]]);
+            let (addr, far) = self.sum(addresses[group[0]]);
+            let mask = masks.as_ref().map(|m| m[group[0]]);
             self.b.run(ThreadOp::AsyncCopy { at, addr, disp: far, bytes, mask });
         }
         if let Some((cond, branch)) = branch {

@@ -53,6 +53,9 @@ struct Context<'a> {
 
 /// Bytes that one thread moves at once.
 const VECTOR_BYTES: usize = 16;
+/// Registers that a warp has of a row that begins anywhere, before the next warp has the row's next
+/// part: of one line of the cache that two warps read, each reads it.
+pub const ROW_REGISTERS: u32 = 4;
 
 impl Context<'_> {
     fn shape(&self, value: Value) -> Shape {
@@ -106,8 +109,10 @@ impl Context<'_> {
             return Run::NONE;
         }
         let (axis, vector) = self.run(ptr);
-        let alike = |m| self.info.along(m, axis).constancy;
-        Run { axis: axis as u32, vector, mask: mask.map_or(vector, alike).min(vector) }
+        let extent = self.shape(ptr).dim(axis) as u32;
+        let together = self.info.along(ptr, axis).contiguity.min(extent);
+        let alike = mask.map_or(extent, |m| self.info.along(m, axis).constancy.min(extent));
+        Run { axis: axis as u32, together, vector, mask: alike }
     }
 
     /// What is known of a mask: how many neighbours are alike, along the axis where most are.
@@ -117,11 +122,8 @@ impl Context<'_> {
         }
         let alike = |axis: usize| self.info.along(mask, axis).constancy;
         let axis = (0..self.shape(mask).rank()).max_by_key(|&a| (alike(a), a)).unwrap_or(0);
-        Run {
-            axis: axis as u32,
-            vector: 1,
-            mask: alike(axis).min(self.shape(mask).dim(axis) as u32),
-        }
+        let mask = alike(axis).min(self.shape(mask).dim(axis) as u32);
+        Run { axis: axis as u32, mask, ..Run::NONE }
     }
 
     /// The layout in which memory is read and written best.
@@ -131,7 +133,25 @@ impl Context<'_> {
         let mut order: Vec<usize> = (0..shape.rank()).rev().filter(|&a| a != first).collect();
         order.sort_by_key(|&a| std::cmp::Reverse(self.info.along(ptr, a).contiguity));
         order.insert(0, first);
-        self.blocked(&shape, &order, vector)
+        let together = self.info.along(ptr, first).contiguity.min(shape.dim(first) as u32);
+        match vector {
+            1 => self.in_rows(&shape, &order, together),
+            _ => self.blocked(&shape, &order, vector),
+        }
+    }
+
+    /// The layout for rows that begin anywhere: a warp has as much of one as it can move together.
+    fn in_rows(&self, shape: &Shape, order: &[usize], together: u32) -> Layout {
+        let all = self.blocked(shape, order, 1);
+        let bits = numel_bits(shape);
+        let spare = bits.saturating_sub(5 + self.warp_bits);
+        let further = (together / 32).clamp(1, ROW_REGISTERS).trailing_zeros().min(spare) as usize;
+        // Warps follow behind the bits that registers take.
+        let mut rest = all.warps().iter().chain(all.registers()).copied();
+        let mut registers: Vec<u32> = rest.by_ref().take(further).collect();
+        let warps: Vec<u32> = rest.by_ref().take(all.warps().len()).collect();
+        registers.extend(rest);
+        Layout::new(&registers, *all.lanes(), &warps)
     }
 
     /// What an access in a layout costs: sectors, and accesses.

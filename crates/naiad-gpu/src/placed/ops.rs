@@ -15,29 +15,30 @@ pub struct PlacedOp {
 }
 
 /// What is known of the addresses and of the mask of an access: along `axis`, each aligned group of
-/// `vector` elements lies together in memory, aligned to its size, and each of `mask` lanes is masked
-/// alike. In text `run=1:4:16`.
+/// `together` elements lies together in memory; each of `vector` does and is aligned to its size; and
+/// each of `mask` is masked alike. In text `run=1:64:4:16`.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Run {
     pub axis: u32,
+    pub together: u32,
     pub vector: u32,
     pub mask: u32,
 }
 
 impl Run {
     /// Nothing is known.
-    pub const NONE: Run = Run { axis: 0, vector: 1, mask: 1 };
+    pub const NONE: Run = Run { axis: 0, together: 1, vector: 1, mask: 1 };
 }
 
 impl Attr for Run {
     fn to_word(&self) -> String {
-        format!("{}:{}:{}", self.axis, self.vector, self.mask)
+        format!("{}:{}:{}:{}", self.axis, self.together, self.vector, self.mask)
     }
 
     fn from_word(word: &str) -> Option<Run> {
-        let mut parts = word.split(':').map(|p| p.parse().ok());
-        let run = Run { axis: parts.next()??, vector: parts.next()??, mask: parts.next()?? };
-        parts.next().is_none().then_some(run)
+        let parts: Option<Vec<u32>> = word.split(':').map(|p| p.parse().ok()).collect();
+        let [axis, together, vector, mask] = parts?.try_into().ok()?;
+        Some(Run { axis, together, vector, mask })
     }
 
     fn omitted() -> Option<Run> {
