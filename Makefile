@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CARGO ?= cargo
 
 # What the extension is built from.
-SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml)
+SOURCES := $(shell git ls-files -co --exclude-standard 'crates/*' Cargo.toml Cargo.lock pyproject.toml)
 
 .PHONY: demo extension ptxas test-ptx test test-rust test-python fmt lint tidy clean
 

@@ -7,8 +7,12 @@ unless ``propagate_env`` is false. Settings that steer another compiler are kept
 import functools
 import importlib
 import os
+import sys
+import types
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from . import _naiad
 
 # Assigned to a setting, this goes back to the environment; so do None and `del`.
 env = object()
@@ -151,8 +155,31 @@ class env_nvidia_tool(env_base):
         return value.path
 
 
+def _heed():
+    """Has launches come by way of Python if there is anything to heed: see `runtime/jit.py`."""
+    subjects = globals()
+    if "runtime" in subjects and "compilation" in subjects:
+        _naiad.set_hooked(bool(runtime.debug or runtime.hooks_launches))
+
+
+class _Heeded(types.ModuleType):
+    """This module: others put settings of their own in the place of these."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        _heed()
+
+
 class base_knobs:
     """The settings of one subject."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        _heed()
+
+    def __delattr__(self, name):
+        super().__delattr__(name)
+        _heed()
 
     @property
     def knob_descriptors(self):
@@ -190,6 +217,7 @@ class base_knobs:
             self.__dict__.update(values)
             for key, text in variables.items():
                 _set_variable(key, text)
+            _heed()
 
 
 class HookChain(list):
@@ -218,6 +246,21 @@ class HookChain(list):
     def __call__(self, *args, **kwargs):
         for hook in self[::-1] if self.reversed else self[:]:
             hook(*args, **kwargs)
+
+
+def _heeded(change):
+    @functools.wraps(change)
+    def changed(self, *args, **kwargs):
+        try:
+            return change(self, *args, **kwargs)
+        finally:
+            _heed()
+
+    return changed
+
+
+for _name in "append clear extend insert pop remove __delitem__ __iadd__ __imul__ __setitem__".split():
+    setattr(HookChain, _name, _heeded(getattr(HookChain, _name)))
 
 
 @dataclass
@@ -325,6 +368,17 @@ class runtime_knobs(base_knobs):
         self.kernel_load_end_hook = HookChain(reversed=True)
         self.kernel_unload_hook = HookChain()
 
+    @property
+    def hooks_launches(self):
+        """Whether anybody hears of launches, or of the compilations in them."""
+        chains = self.launch_enter_hook, self.launch_exit_hook, self.kernel_load_start_hook, self.kernel_load_end_hook
+        return any(chains) or self.hooks_compilation
+
+    @property
+    def hooks_compilation(self):
+        hooks = self.jit_cache_hook, self.jit_post_compile_hook, compilation.listener
+        return any(hook is not None for hook in hooks)
+
     def reset(self):
         self.debug = env_bool("TRITON_DEBUG").get()
         return super().reset()
@@ -377,6 +431,8 @@ language = language_knobs()
 nvidia = nvidia_knobs()
 amd = amd_knobs()
 proton = proton_knobs()
+sys.modules[__name__].__class__ = _Heeded
+_heed()
 
 
 def refresh_knobs():

@@ -20,6 +20,9 @@ pub struct Shown {
     pub location: Location,
     pub shape: Vec<usize>,
     pub strides: Vec<isize>,
+    /// Whether it may be a view that negates its memory when read. Such are the imaginary parts of
+    /// conjugates, and elements of a part of complex numbers are an even number of places apart.
+    pub may_negate: bool,
 }
 
 /// The tensor as the table of its class shows it; none where it does not.
@@ -40,21 +43,23 @@ pub fn show(obj: &Bound<'_, PyAny>) -> Option<Shown> {
         CUDA => Location::Cuda(u32::try_from(out.device_id).ok()?),
         _ => return None,
     };
-    let rank = if location == Location::Host { rank } else { 0 };
     if rank > 0 && (out.shape.is_null() || out.strides.is_null()) {
         return None;
     }
-    let list = |start: *const i64| match rank {
+    let list = |start: *const i64, rank: usize| match rank {
         0 => &[],
         // SAFETY: the tensor has as many extents and strides, and nothing is done to it meanwhile.
         _ => unsafe { std::slice::from_raw_parts(start, rank) },
     };
+    let may_negate = list(out.strides, rank).iter().all(|s| s & 1 == 0);
+    let rank = if location == Location::Host { rank } else { 0 };
     Some(Shown {
         elem,
         address: (out.data as usize).wrapping_add(out.byte_offset as usize),
         location,
-        shape: list(out.shape).iter().map(|&n| n as usize).collect(),
-        strides: list(out.strides).iter().map(|&s| s as isize).collect(),
+        shape: list(out.shape, rank).iter().map(|&n| n as usize).collect(),
+        strides: list(out.strides, rank).iter().map(|&s| s as isize).collect(),
+        may_negate,
     })
 }
 

@@ -103,10 +103,35 @@ mod imp {
         }
     }
 
+    /// Every launch asks, and the kernel's answer costs a tenth of one: it is kept for each thread. A fork
+    /// makes its thread the main one of the new process.
     #[cfg(target_os = "linux")]
     fn is_main_thread() -> bool {
+        use std::sync::Once;
+        use std::sync::atomic::AtomicUsize;
+        static FORKS: AtomicUsize = AtomicUsize::new(0);
+        static COUNTS_FORKS: Once = Once::new();
+        extern "C" fn forked() {
+            FORKS.fetch_add(1, Ordering::Relaxed);
+        }
+        thread_local! {
+            /// Behind how many forks the thread asked, and the answer.
+            static KNOWN: std::cell::Cell<Option<(usize, bool)>> = const { std::cell::Cell::new(None) };
+        }
+        let forks = FORKS.load(Ordering::Relaxed);
+        if let Some((asked, is_main)) = KNOWN.get()
+            && asked == forks
+        {
+            return is_main;
+        }
+        // SAFETY: what is called in a forked process changes one number and nothing else.
+        COUNTS_FORKS.call_once(|| unsafe {
+            libc::pthread_atfork(None, None, Some(forked));
+        });
         // SAFETY: two calls without arguments that cannot fail.
-        unsafe { libc::getpid() as libc::c_long == libc::syscall(libc::SYS_gettid) }
+        let is_main = unsafe { libc::getpid() as libc::c_long == libc::syscall(libc::SYS_gettid) };
+        KNOWN.set(Some((forks, is_main)));
+        is_main
     }
 
     #[cfg(target_vendor = "apple")]

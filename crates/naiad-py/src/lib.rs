@@ -1,6 +1,7 @@
 //! The extension module `naiad._naiad`: what the Python package needs from Rust, and no more.
 //!
 //! ```text
+//! launcher   kernel[grid], and the call of it
 //! kernel     Kernel: bind, specialize, launch: the hot path
 //! run        a launch given to the executor
 //! tensor     memory of torch's tensors, and of whatever else has some
@@ -35,6 +36,7 @@ mod host;
 mod interned;
 mod interrupt;
 mod kernel;
+mod launcher;
 mod names;
 mod run;
 mod screen;
@@ -57,6 +59,8 @@ mod _naiad {
     use crate::gpu::{gpu_count, gpu_facts, gpu_synchronize};
     #[pymodule_export]
     use crate::kernel::PyKernel;
+    #[pymodule_export]
+    use crate::launcher::{Launchable, Launcher, set_hooked};
     #[pymodule_export]
     use crate::names::{dtype_names, language_names, public_names};
     #[pymodule_export]

@@ -75,8 +75,10 @@ pub fn plain_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>, Trouble> {
     }
     let py = obj.py();
     let Some(shown) = dlpack::show(obj) else { return Ok(None) };
-    let Shown { elem, address, location, shape, strides } = shown;
-    check_negated(&obj.call_method0(intern!(py, "is_neg"))?)?;
+    let Shown { elem, address, location, shape, strides, may_negate } = shown;
+    if may_negate {
+        check_negated(&obj.call_method0(intern!(py, "is_neg"))?)?;
+    }
     if location != Location::Host {
         return Ok(Some(elsewhere(elem, address, location)));
     }

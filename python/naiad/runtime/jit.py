@@ -89,8 +89,11 @@ class _lazy:
         return instance.__dict__.setdefault(self.name, self.make(instance))
 
 
-class JITFunction(JITCallable, KernelInterface):
-    """A function that is compiled from its text. Launch it as ``f[grid](...)``."""
+class JITFunction(_naiad.Launchable, JITCallable, KernelInterface):
+    """A function that is compiled from its text. Launch it as ``f[grid](...)``.
+
+    Launches that nobody hears of do not come by here: see `launcher.rs`.
+    """
 
     def __init__(
         self,
@@ -179,20 +182,6 @@ class JITFunction(JITCallable, KernelInterface):
 
     cache = device_caches
 
-    def __getitem__(self, grid):
-        if type(self).run is not _run or "run" in self.__dict__:
-            return super().__getitem__(grid)
-
-        # What `run` does where nobody wants to hear of the launch. It is the path of nearly all
-        # launches, and goes from here straight to Rust.
-        def launch(*args, **kwargs):
-            settings = knobs.runtime
-            if settings.debug or self.pre_run_hooks or _hooks_launches(settings):
-                return self.run(*args, grid=grid, warmup=False, **kwargs)
-            return self._kernel.launch(grid, args, kwargs)
-
-        return launch
-
     def run(self, *args, grid, warmup=False, **kwargs):
         settings = knobs.runtime
         if settings.debug:
@@ -202,7 +191,7 @@ class JITFunction(JITCallable, KernelInterface):
             return self._compile(args, kwargs)
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
-        if _hooks_launches(settings):
+        if settings.hooks_launches:
             return hooks.launch(self, grid, args, kwargs)
         return self._kernel.launch(grid, args, kwargs)
 
@@ -210,7 +199,7 @@ class JITFunction(JITCallable, KernelInterface):
         mode = AsyncCompileMode.active
         if mode is not None and not _thread.silent:
             return mode.submit(self, args, kwargs)
-        if not _thread.silent and _hooks_compilation(knobs.runtime):
+        if not _thread.silent and knobs.runtime.hooks_compilation:
             return hooks.compile(self, args, kwargs, True)
         return self._kernel.compile(_thread.silent, args, kwargs)
 
@@ -260,26 +249,8 @@ class Specialization:
         self.constants = {name: value for name, ty, value in params if ty == "constexpr"}
 
 
-# Kernels whose `run` is another's launch through it.
-_run = JITFunction.run
-
-
-def _hooks_launches(settings):
-    return (
-        settings.launch_enter_hook
-        or settings.launch_exit_hook
-        or settings.kernel_load_start_hook
-        or settings.kernel_load_end_hook
-        or _hooks_compilation(settings)
-    )
-
-
-def _hooks_compilation(settings):
-    return (
-        settings.jit_cache_hook is not None
-        or settings.jit_post_compile_hook is not None
-        or knobs.compilation.listener is not None
-    )
+# Launches go by way of whatever stands in the place of this.
+run = JITFunction.run
 
 
 def _make_kernel(function, annotations=None):
