@@ -33,9 +33,10 @@ class _Launches:
     def watch(cls):
         from triton.runtime.jit import JITFunction, KernelInterface
 
-        for owner in {JITFunction, KernelInterface}:
-            if "__getitem__" in owner.__dict__:
-                owner.__getitem__ = cls._timed(owner.__getitem__)
+        # In Triton one inherits the other's.
+        own = JITFunction.__getitem__ is not KernelInterface.__getitem__
+        for owner in (KernelInterface, JITFunction) if own else (KernelInterface,):
+            owner.__getitem__ = cls._timed(owner.__getitem__)
 
     @classmethod
     def _timed(cls, original):
