@@ -109,9 +109,11 @@ fn sharing(func: &Function<Tile>, options: &Options) -> Sharing {
             largest = largest.max(func.ty(result).shape.numel());
         }
     });
+    // Programs are not made at once that branch or loop, nor where one would be in the others' words.
     let straight = func.insts(func.entry()).iter().all(|&inst| {
+        use TileOp::{Assert, For, If, Print, While};
         let op = func.op(inst);
-        !matches!(op, TileOp::For { .. } | TileOp::While { .. } | TileOp::If { .. })
+        !matches!(op, For { .. } | While { .. } | If { .. } | Print { .. } | Assert { .. })
     });
     let warps = options.num_warps.next_power_of_two().max(1);
     let one_warp = largest <= if reduces { ONE_WARP_REDUCES } else { ONE_WARP };

@@ -21,17 +21,30 @@ pub struct Printed<'a> {
 /// A value to be printed.
 pub struct Operand<'a> {
     pub ty: Type,
-    tile: &'a Tile,
+    lanes: Lanes<'a>,
+}
+
+enum Lanes<'a> {
+    Tile(&'a Tile),
+    Images(&'a [u64]),
 }
 
 impl<'a> Operand<'a> {
     pub(crate) fn new(ty: Type, tile: &'a Tile) -> Operand<'a> {
-        Operand { ty, tile }
+        Operand { ty, lanes: Lanes::Tile(tile) }
+    }
+
+    /// Of the lanes' bits in row-major order.
+    pub(crate) fn of_images(ty: Type, images: &'a [u64]) -> Operand<'a> {
+        Operand { ty, lanes: Lanes::Images(images) }
     }
 
     /// The bits of each lane in row-major order, zero-extended; of a pointer its address.
     pub fn images(&self) -> Vec<u64> {
-        images(self.tile, stored(self.ty.elem), &self.ty.shape)
+        match self.lanes {
+            Lanes::Tile(tile) => images(tile, stored(self.ty.elem), &self.ty.shape),
+            Lanes::Images(images) => images.to_vec(),
+        }
     }
 }
 

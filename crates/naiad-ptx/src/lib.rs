@@ -8,7 +8,7 @@
 //!   control.rs   loops, branches, parallel moves      atomics.rs   atomic accesses
 //!   emit.rs      registers, lines                     warp.rs      shuffles, votes, matrices
 //!   arith.rs     functions of numbers                 assembly.rs  inline assembly
-//!   bytes.rs     narrow lanes, where they lie together
+//!   bytes.rs     narrow lanes, where they lie together print.rs     prints
 //! ```
 //!
 //! **Values.** Each lane is a register of its own, of the width of its type: `%pr` a predicate (i1),
@@ -47,6 +47,7 @@
 //! | `native.reciprocal`, `div` | `rcp.approx`: 1 ulp; `div.full`: 2 ulp |
 //! | `asm` | the text in braces, with registers for `$0`, `$1`, …: see `assembly.rs` |
 //! | `thread_id block_id num_blocks machine` | `%tid.x`, `%ctaid`, `%nctaid`, `%globaltimer`, `%smid` |
+//! | `print` | a call of `vprintf`: see `print.rs` |
 //! | `trap`, `return` | `trap`, `ret` |
 //! | ops of a CPU | refused |
 //!
@@ -62,6 +63,7 @@ mod control;
 mod emit;
 mod memory;
 mod native;
+mod print;
 mod warp;
 mod writer;
 
@@ -124,7 +126,7 @@ pub fn write(kernel: &Kernel<'_>, target: Target) -> Result<String, Error> {
     let name = entry_name(&kernel.func.name);
     let shared = format!("{name}_shared");
     let func = expand(kernel.func, &|func, op| native::is_native(target, func, op));
-    let body = writer::write(kernel, &func, &shared, target)?;
+    let body = writer::write(kernel, &func, [&name, &shared], target)?;
     let version = body.emit.version;
     let mut out = String::new();
     // Writing to a String cannot fail, so the results of `write!` are dropped.
@@ -134,6 +136,7 @@ pub fn write(kernel: &Kernel<'_>, target: Target) -> Result<String, Error> {
     if body.uses_shared {
         let _ = writeln!(out, ".extern .shared .align 128 .b8 {shared}[];\n");
     }
+    out += &body.prints.outside(&name);
     let params = body.params.iter().enumerate();
     let params: Vec<String> = params.map(|(i, ty)| format!("\n\t.param .{ty} param_{i}")).collect();
     let _ = writeln!(out, ".visible .entry {name}({})", params.join(","));
@@ -141,7 +144,8 @@ pub fn write(kernel: &Kernel<'_>, target: Target) -> Result<String, Error> {
     if let Some(most) = kernel.max_regs {
         let _ = writeln!(out, ".maxnreg {most}");
     }
-    let _ = writeln!(out, "{{\n{}\n{}}}", body.emit.declarations(), body.emit.body);
+    let declared = body.prints.inside() + &body.emit.declarations();
+    let _ = writeln!(out, "{{\n{declared}\n{}}}", body.emit.body);
     Ok(out)
 }
 

@@ -26,6 +26,10 @@ pub fn is_native(target: Target, func: &Function<Thread>, op: &ThreadOp) -> bool
         ThreadOp::Cast { src, to, rounding } => {
             of(*src).is_some_and(|from| cast::is_native(target, from, *to, *rounding))
         }
+        // What is printed goes where C's numbers go, and floats are fp64 there.
+        ThreadOp::Print { hex: false, value: Some(v), .. } => {
+            of(*v).is_none_or(|s| !s.is_float() || s == Scalar::F64)
+        }
         _ => true,
     }
 }

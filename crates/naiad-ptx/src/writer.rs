@@ -3,6 +3,7 @@
 use crate::atomics::Order;
 use crate::emit::{Class, Emit, Lanes, Operand};
 use crate::memory::{Place, Space};
+use crate::print::Prints;
 use crate::{Error, Kernel, Target};
 use naiad_ir::scalar::Rounding;
 use naiad_ir::thread::{Thread, ThreadElem, ThreadOp, ThreadType, Vector};
@@ -21,17 +22,19 @@ pub struct Body {
     pub emit: Emit,
     pub params: Vec<&'static str>,
     pub uses_shared: bool,
+    pub prints: Prints,
 }
 
 /// Writes the ops of a function that has native ones only.
 pub fn write(
     kernel: &Kernel<'_>,
     func: &Function<Thread>,
-    shared: &str,
+    [name, shared]: [&str; 2],
     target: Target,
 ) -> Result<Body, Error> {
     let mut writer = Writer {
         func,
+        name,
         shared,
         shared_bytes: kernel.shared_bytes,
         emit: Emit::new(target),
@@ -39,6 +42,7 @@ pub fn write(
         regs: FxHashMap::default(),
         is_used: used(func),
         uses_shared: false,
+        prints: Prints::default(),
         at: "a parameter",
     };
     let written = writer.params().and_then(|params| {
@@ -46,13 +50,18 @@ pub fn write(
         Ok(params)
     });
     match written {
-        Ok(params) => Ok(Body { params, uses_shared: writer.uses_shared, emit: writer.emit }),
+        Ok(params) => {
+            let Writer { emit, uses_shared, prints, .. } = writer;
+            Ok(Body { params, uses_shared, prints, emit })
+        }
         Err(why) => Err(Error { kernel: func.name.clone(), op: writer.at, why }),
     }
 }
 
 pub struct Writer<'f> {
     pub func: &'f Function<Thread>,
+    /// The name of the entry.
+    pub name: &'f str,
     /// The name of the block's shared memory.
     shared: &'f str,
     shared_bytes: u32,
@@ -62,6 +71,7 @@ pub struct Writer<'f> {
     regs: FxHashMap<Value, Vec<Lanes>>,
     is_used: Vec<bool>,
     uses_shared: bool,
+    pub prints: Prints,
     /// The name of the op that is being written.
     at: &'static str,
 }
@@ -393,6 +403,7 @@ impl Writer<'_> {
                     .collect::<Result<Vec<_>, String>>()?;
                 return Ok(self.emit.assembly(&text.0, &constraints.0, &args, results)?.into());
             }
+            ThreadOp::Print { .. } => return self.print(op),
             ThreadOp::Trap {} => return self.statement("trap"),
             ThreadOp::For { lower, upper, step, inits, body } => {
                 return self.for_loop([*lower, *upper, *step], inits, *body);
@@ -452,7 +463,7 @@ impl Writer<'_> {
 
 impl Emit {
     /// The same bits as another element.
-    fn bitcast(&mut self, from: ThreadElem, to: ThreadElem, x: Operand) -> Operand {
+    pub fn bitcast(&mut self, from: ThreadElem, to: ThreadElem, x: Operand) -> Operand {
         let signed = |elem: ThreadElem| elem.scalar().is_some_and(Scalar::is_signed);
         if to.bits() == 8 && signed(from) != signed(to) { self.extend_byte(to, x) } else { x }
     }

@@ -84,6 +84,7 @@ impl Compiled {
         args.push(Arg::Scalar(u64::from(grid[0])));
         let how = Options {
             interrupt: options.interrupt,
+            print: options.print,
             clock: options.clock,
             exposed: code.reachable(options.exposed),
             ..Options::default()

@@ -9,6 +9,7 @@ use crate::{Error, Result};
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Operand, Printed};
 use naiad_ir::scalar::{Rounding, cast_bits, show};
+use naiad_ir::tile::print_label;
 use naiad_ir::{Elem, Kind, Scalar, Type};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -164,15 +165,7 @@ impl PrintOptions {
 
     fn lines(&self, p: &Printed<'_>) -> String {
         let [x, y, z] = p.program;
-        let mut prefix = p.prefix.trim().to_string();
-        if !p.operands.is_empty() {
-            let stem = prefix.trim_end_matches(':').len();
-            prefix.truncate(stem);
-            prefix.push_str(": ");
-        }
-        if !prefix.is_empty() && prefix != ": " {
-            prefix.insert(0, ' ');
-        }
+        let prefix = print_label(p.prefix, p.operands.len());
         let head = format!("pid ({x}, {y}, {z})");
         if p.operands.is_empty() {
             return format!("{head}{prefix}\n");

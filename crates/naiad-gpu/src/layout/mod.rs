@@ -138,6 +138,12 @@ impl Layout {
         kept.enumerate().map(|(to, from)| (register >> from & 1) << to).sum()
     }
 
+    /// The register of which another is a copy, whatever the thread: itself if it is none.
+    pub fn without_copies_of(&self, register: usize) -> usize {
+        let copies = (0..self.registers().len()).filter(|&i| self.registers[i] == 0);
+        register & !copies.map(|i| 1 << i).sum::<usize>()
+    }
+
     /// Whether each element of a tile has a place.
     pub fn covers(&self, shape: &Shape) -> bool {
         rank(self.bases()) == numel_bits(shape)

@@ -10,6 +10,7 @@
 //!   exchange    conversions; whatever goes through shared memory                        exchange.rs
 //!   combine     reductions and scans: registers, then lanes, then warps                 combine.rs
 //!   order       sort, topk, gather, histogram                                           order.rs
+//!   print       each element printed by its owner                                       print.rs
 //!   staged      tiles in slots of shared memory                                      staged.rs
 //!   dot         matrix units, or multiply-adds                                          dot.rs
 //!   control     loops, branches, regions over elements                                  control.rs
@@ -28,6 +29,7 @@ mod elementwise;
 mod exchange;
 mod index;
 mod order;
+mod print;
 mod programs;
 mod room;
 mod rows;
@@ -293,7 +295,10 @@ impl Lower<'_> {
                 one(self.gather(results[0], *src, *index, *axis))
             }
             TileOp::Histogram { src, mask, .. } => one(self.histogram(results[0], *src, *mask)),
-            TileOp::Print { .. } => self.unsupported("printing"),
+            TileOp::Print { prefix, args, hex } => {
+                self.print(prefix, args, *hex);
+                Ok(vec![])
+            }
             TileOp::Assert { cond, mask, .. } => {
                 self.assert(*cond, *mask);
                 Ok(vec![])

@@ -5,6 +5,7 @@ use super::code::Code;
 use super::fault::{Fault, FaultKind};
 use super::global::Global;
 use super::mask::Mask;
+use super::print::Unfinished;
 use super::shared::{BASE, Shared};
 use super::stats::Stats;
 use super::turns::Turns;
@@ -50,6 +51,7 @@ pub struct Exec<'a> {
     pub looks: u64,
     rounds: u32,
     pub registers: Registers,
+    pub prints: Vec<Unfinished>,
 }
 
 impl Code {
@@ -102,6 +104,7 @@ impl<'a> Launch<'a> {
             exec.begin(order(number, self.total, self.options.shuffle));
             let full = exec.full;
             exec.block(self.code.func.entry(), &full)?;
+            exec.printed()?;
             Ok(exec.tells())
         });
         self.turns.count(&exec.stats);
@@ -145,6 +148,7 @@ impl<'a> Exec<'a> {
             looks: 0,
             rounds: 0,
             registers: Registers::default(),
+            prints: Vec::new(),
         };
         for (&param, arg) in code.func.params().iter().zip(args) {
             let image = match arg {
@@ -336,6 +340,7 @@ impl<'a> Exec<'a> {
                 self.every(results[0], |_, _| image);
             }
             ThreadOp::Asm { args, .. } => self.assembly(inst, args, mask),
+            ThreadOp::Print { .. } => self.print(inst, mask)?,
             ThreadOp::Trap {} => {
                 let thread = mask.threads().next();
                 self.fault(FaultKind::Trap, inst, thread, "ends the launch".to_string())?;

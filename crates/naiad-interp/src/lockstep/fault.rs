@@ -27,6 +27,8 @@ pub enum FaultKind {
     BadLane,
     /// Threads have different values of what is claimed to be uniform.
     FalseClaim,
+    /// An element is printed twice, or never.
+    Print,
     /// A `trap`.
     Trap,
     /// A loop that never ends: by itself, or since it waits for another block.
@@ -63,6 +65,7 @@ impl Fault {
             | FaultKind::InFlight
             | FaultKind::Divergence
             | FaultKind::FalseClaim
+            | FaultKind::Print
             | FaultKind::BadLane => Id::Internal,
         };
         let op = func.op(self.inst).name();

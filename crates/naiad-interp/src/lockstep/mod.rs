@@ -9,6 +9,7 @@
 //!         shared   races, barriers, copies in flight                    shared.rs
 //!       warp     shuffles, votes, matrix products                       warp.rs
 //!       ops      assembly, the machine's functions                      ops.rs
+//!       print    what threads print, put together to tiles              print.rs
 //!     stats   transactions as a GPU makes them                          stats.rs
 //!     fault   what is wrong, and where                                  fault.rs
 //! ```
@@ -30,6 +31,7 @@ mod fault;
 mod global;
 mod mask;
 mod ops;
+mod print;
 mod shared;
 mod stats;
 mod turns;
@@ -40,6 +42,7 @@ pub use code::Code;
 pub use fault::{Fault, FaultKind};
 pub use stats::{OpStats, Stats};
 
+use crate::debug::Printed;
 use naiad_ir::thread::uniform::Uniform;
 use std::ops::Range;
 
@@ -61,6 +64,8 @@ pub struct Options<'a> {
     pub shuffle: Option<u64>,
     /// Asked now and then whether to stop.
     pub interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// What is done with prints; nothing is printed without it.
+    pub print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,
     /// Nanoseconds of a clock. Without it time passes only where it is read.
     pub clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
     /// Memory that is no argument's and may be reached all the same.

@@ -2,20 +2,21 @@
 //!
 //! A function of the scalar table that a target has no instruction for is replaced by what its row
 //! says it is made of, and a conversion by the steps of [`super::convert`], so that compiled code
-//! computes the bits that the executors do. Which ops a target has is its own table: behind this
-//! pass its writer meets no others.
+//! computes the bits that the executors do. A float that is printed is widened to fp64. Which ops a
+//! target has is its own table: behind this pass its writer meets no others.
 
 use super::convert;
 use super::{Builder, Expand, Thread, ThreadElem, ThreadOp, Vector};
 use crate::entities::{Block, Inst, Value};
 use crate::function::Function;
 use crate::op::OpInfo;
+use crate::scalar::Rounding;
 use crate::types::Scalar;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 /// Whether a target has the op, which stands in the function or may be put there. It is asked of
-/// functions of numbers and of conversions only.
+/// functions of numbers, of conversions and of prints only.
 pub type IsNative<'a> = &'a dyn Fn(&Function<Thread>, &ThreadOp) -> bool;
 
 /// The function with native ops only; itself if there are no others.
@@ -37,7 +38,8 @@ fn stays(func: &Function<Thread>, op: &ThreadOp, is_native: IsNative) -> bool {
         ThreadOp::Unary { .. }
         | ThreadOp::Binary { .. }
         | ThreadOp::Ternary { .. }
-        | ThreadOp::Cast { .. } => is_native(func, op),
+        | ThreadOp::Cast { .. }
+        | ThreadOp::Print { .. } => is_native(func, op),
         _ => true,
     }
 }
@@ -60,6 +62,12 @@ impl Pass<'_> {
             self.builder.func.op_mut(inst).each_value_mut(&mut |v| {
                 *v = replaced.get(v).copied().unwrap_or(*v);
             });
+            if self.widens_print(inst) {
+                new.extend_from_slice(self.builder.func.insts(self.staging));
+                self.builder.func.set_insts(self.staging, Vec::new());
+                new.push(inst);
+                continue;
+            }
             if let Some(value) = self.inst(inst) {
                 self.replaced.insert(self.builder.func.results(inst)[0], value);
                 new.extend_from_slice(self.builder.func.insts(self.staging));
@@ -78,6 +86,23 @@ impl Pass<'_> {
             }
         }
         self.builder.func.set_insts(block, new);
+    }
+
+    /// Has a print show its float in fp64, where the target prints no narrower ones.
+    fn widens_print(&mut self, inst: Inst) -> bool {
+        let func = &self.builder.func;
+        let op = func.op(inst);
+        let ThreadOp::Print { value: Some(src), .. } = *op else { return false };
+        if stays(func, op, self.is_native) {
+            return false;
+        }
+        self.builder.loc = func.loc(inst);
+        let (to, rounding) = (Scalar::F64, Rounding::Nearest);
+        let wide = convert::cast(&mut self.builder, self.is_native, src, to, rounding);
+        if let ThreadOp::Print { value, .. } = self.builder.func.op_mut(inst) {
+            *value = wide.or(*value);
+        }
+        true
     }
 
     /// The value that takes the place of the op's result, if it is not native.

@@ -7,7 +7,7 @@ use crate::entities::{Block, Value};
 use crate::function::Function;
 use crate::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn};
 use crate::tile::{AtomicOp, Constant, MachineFact, MemHints, Scalars, Scope, Sem, Text};
-use crate::types::Scalar;
+use crate::types::{Scalar, Type};
 use smallvec::{SmallVec, smallvec};
 
 type F = Function<Thread>;
@@ -398,6 +398,38 @@ pub(super) fn asm(f: &F, _: &Text, _: &Text, args: &[Value], results: &Scalars, 
         check(v.is_scalar(), || format!("wants scalars, not {v}"))?;
     }
     Ok(results.iter().map(|&s| Vector::scalar(s).into()).collect())
+}
+
+#[expect(clippy::too_many_arguments, reason = "the fields of the op's row")]
+pub(super) fn print(
+    f: &F,
+    _: &Text,
+    _: &bool,
+    of: &Type,
+    operand: &u32,
+    operands: &u32,
+    program: &[Value],
+    index: &[Value],
+    value: &Option<Value>,
+) -> Infer {
+    check(program.len() == 3, || format!("a program has 3 numbers, not {}", program.len()))?;
+    for &v in program.iter().chain(index) {
+        is(f, v, Vector::I32)?;
+    }
+    match value {
+        None => check(*operands == 0, || format!("one of {operands} operands has no value"))?,
+        Some(v) => {
+            check(operand < operands, || format!("there are {operands} operands"))?;
+            check(index.len() == of.shape.rank(), || format!("{of} has {} axes", of.shape.rank()))?;
+            let elem = of.elem.scalar().map_or(ThreadElem::Addr, ThreadElem::Scalar);
+            // A narrow float may be given as what it is printed as.
+            let wide = of.elem.scalar().is_some_and(Scalar::is_float);
+            if !(wide && f.ty(*v) == Vector::scalar(Scalar::F64).into()) {
+                is(f, *v, Vector::of(elem, 1))?;
+            }
+        }
+    }
+    nothing(f)
 }
 
 pub(super) fn for_loop(

@@ -6,6 +6,7 @@ use crate::entities::{Block, Value};
 use crate::op::{Attr, attr_enum, ops};
 use crate::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn};
 use crate::tile::{AtomicOp, Constant, MachineFact, MemHints, Scalars, Scope, Sem, Text};
+use crate::types::Type;
 use smallvec::SmallVec;
 
 ops! {
@@ -133,6 +134,10 @@ ops! {
         "machine" Machine { what: MachineFact } Stays => infer::machine;
         /// PTX text over scalars; constraints are LLVM's.
         "asm" Asm { text: Text, constraints: Text, args: Vec<Value>, results: Scalars, is_pure: bool } Stays => infer::asm;
+        /// Prints an element, at `index`, of the `operand`th of a print's operands, which is a tile or
+        /// scalar of type `of`; without operands the prefix alone. `program` is where the program is in
+        /// its grid. A print is done when all elements of all its operands have come, each once.
+        "print" Print { prefix: Text, hex: bool, of: Type, operand: u32, operands: u32, program: Vec<Value>, index: Vec<Value>, value: Option<Value> } Writes => infer::print;
         /// Ends the launch with an error.
         "trap" Trap {} Writes => infer::nothing;
 
@@ -267,6 +272,7 @@ macro_rules! gpu_op {
             | $crate::thread::ThreadOp::Native { .. }
             | $crate::thread::ThreadOp::Machine { .. }
             | $crate::thread::ThreadOp::Asm { .. }
+            | $crate::thread::ThreadOp::Print { .. }
             | $crate::thread::ThreadOp::Trap {}
     };
 }

@@ -36,9 +36,11 @@
 mod build;
 mod infer;
 mod ops;
+mod print;
 mod verify;
 
 pub use build::{BuildError, Builder, broadcast_shapes};
+pub use print::print_label;
 pub use ops::{
     AtomicOp, Axes, CacheModifier, Constant, Eviction, HintKind, LoopHints, MachineFact, MemHints,
     Precision, Scalars, Scope, Sem, Text, Texts, TileOp,
