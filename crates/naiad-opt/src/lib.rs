@@ -11,6 +11,7 @@
 //!     ranges         between which numbers integers lie, what does not wrap             ranges.rs
 //!     axis           runs of equal, of consecutive, of divisible elements               axis.rs
 //!     affine         which tiles are formulas of the lane's index                       affine.rs
+//!     origin         which argument a pointer was made from                             origin.rs
 //!     order          which kernels give one result in any order of combination          order.rs
 //!   lint             what can be said of a kernel without a launch                       lint/
 //!   facts            what is known of a launch, and what of it was asked                facts.rs
@@ -30,6 +31,7 @@ mod licm;
 mod lint;
 mod numbering;
 mod order;
+pub mod origin;
 pub mod ranges;
 mod rewrite;
 mod split;

@@ -36,7 +36,7 @@
 //! | `for while if` | labels and branches; carried values are registers, moved as if at once |
 //! | `regs` | registers |
 //! | `warp_shuffle warp_vote` | `shfl.sync`, 64 bits as two and fewer than 32 as one; `vote.sync`; of all 32 threads |
-//! | `barrier warp_barrier` | `bar.sync 0`, `bar.warp.sync` |
+//! | `barrier warp_barrier block_vote` | `bar.sync 0`, `bar.warp.sync`, `bar.red` |
 //! | `async_*` | `cp.async.cg` of 16 bytes, `.ca` of fewer; a mask is the source's size; `commit_group`, `wait_group` |
 //! | `load_matrix` | `ldmatrix.sync.aligned.m8n8.xN.shared.b16`, `.trans` |
 //! | `mma` | `mma.sync.aligned.mMnNkK.row.col`; of fp8 from sm_89 on |
@@ -48,7 +48,7 @@
 //! | `asm` | the text in braces, with registers for `$0`, `$1`, …: see `assembly.rs` |
 //! | `thread_id block_id num_blocks machine` | `%tid.x`, `%ctaid`, `%nctaid`, `%globaltimer`, `%smid` |
 //! | `print` | a call of `vprintf`: see `print.rs` |
-//! | `trap`, `return` | `trap`, `ret` |
+//! | `trap`, `exit`, `return` | `trap`, `exit`, `ret` |
 //! | ops of a CPU | refused |
 //!
 //! The version of PTX is the oldest that knows the target and what is written, so that old drivers

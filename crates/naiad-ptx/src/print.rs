@@ -153,7 +153,9 @@ impl Writer<'_> {
         let arguments = pointer(e, "local", "printed".to_string());
         let done = e.fresh(Class::Word);
         // Threads may come here one by one.
-        e.body.push_str("\t{\n\t.param .b64 format;\n\t.param .b64 arguments;\n\t.param .b32 done;\n");
+        e.body.push_str(
+            "\t{\n\t.param .b64 format;\n\t.param .b64 arguments;\n\t.param .b32 done;\n",
+        );
         e.line(format_args!("st.param.b64 [format], {text}"));
         e.line(format_args!("st.param.b64 [arguments], {arguments}"));
         e.line(format_args!("call (done), vprintf, (format, arguments)"));

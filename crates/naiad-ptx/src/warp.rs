@@ -62,6 +62,16 @@ impl Emit {
         dst
     }
 
+    pub fn block_vote(&mut self, mode: VoteMode, cond: Operand) -> Operand {
+        let (cond, dst) = (self.reg(cond), self.fresh(Class::Pred));
+        let name = match mode {
+            VoteMode::Any => "or",
+            VoteMode::All => "and",
+        };
+        self.line(format_args!("bar.red.{name}.pred {dst}, 0, {cond}"));
+        dst
+    }
+
     pub fn warp_barrier(&mut self) {
         self.line(format_args!("bar.warp.sync {ALL}"));
     }

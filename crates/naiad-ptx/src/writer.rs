@@ -348,6 +348,10 @@ impl Writer<'_> {
                 smallvec![self.special(self.shared)]
             }
             ThreadOp::Barrier {} => return self.statement("bar.sync 0"),
+            ThreadOp::BlockVote { mode, cond } => {
+                let cond = self.one(*cond)?;
+                smallvec![self.emit.block_vote(*mode, cond)]
+            }
             ThreadOp::WarpBarrier {} => {
                 self.emit.warp_barrier();
                 return Ok(Made::new());
@@ -404,6 +408,7 @@ impl Writer<'_> {
                 return Ok(self.emit.assembly(&text.0, &constraints.0, &args, results)?.into());
             }
             ThreadOp::Print { .. } => return self.print(op),
+            ThreadOp::Exit {} => return self.statement("exit"),
             ThreadOp::Trap {} => return self.statement("trap"),
             ThreadOp::For { lower, upper, step, inits, body } => {
                 return self.for_loop([*lower, *upper, *step], inits, *body);

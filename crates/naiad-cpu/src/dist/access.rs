@@ -2,12 +2,13 @@
 
 use super::elementwise::unify;
 use super::lanes::{Map, Nest, Status};
-use super::{Dist, Origin, Param, Place, Result, SiteInfo};
+use super::{Dist, Param, Place, Result, SiteInfo};
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding};
 use naiad_ir::thread::{Lanes, RuntimeFn, Site, ThreadOp, Vector};
 use naiad_ir::tile::{CacheModifier, Constant, Eviction, MemHints, TileOp};
 use naiad_ir::{Inst, Scalar, Value};
 use naiad_opt::affine::{Address, Conjunct, Expr, Fit, Within};
+use naiad_opt::origin::Origin;
 use smallvec::SmallVec;
 use std::rc::Rc;
 
@@ -298,7 +299,7 @@ impl Dist<'_> {
                 let otherwise = self.b.end_branch(branch, Vec::new());
                 self.b.run(ThreadOp::If { cond: ok, then, otherwise });
             }
-            Origin::Any | Origin::Unknown => looked_up(self),
+            Origin::Unknown => looked_up(self),
         }
     }
 
@@ -331,7 +332,7 @@ impl Dist<'_> {
                     None => outside,
                 }
             }
-            Origin::Any | Origin::Unknown => match mask {
+            Origin::Unknown => match mask {
                 Some(mask) => mask,
                 None => self.b.constant(Constant::bool(true), lanes),
             },

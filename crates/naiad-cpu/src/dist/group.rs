@@ -6,11 +6,12 @@
 
 use super::lanes::{Map, identity};
 use super::plan::{self, Class};
-use super::{Buffer, Dist, Origin, Place, Result};
+use super::{Buffer, Dist, Place, Result};
 use naiad_ir::scalar::BinaryFn;
 use naiad_ir::tile::TileOp;
 use naiad_ir::{Def, Inst, Shape, Value};
 use naiad_opt::affine::{Affine, Fit, Within};
+use naiad_opt::origin::Origin;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Roots of one loop nest.

@@ -169,15 +169,6 @@ impl Places {
     }
 }
 
-/// What a pointer was made from, which is what its guards compare with.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Origin {
-    /// Not known yet: of values around a loop.
-    Any,
-    Arg(usize),
-    Unknown,
-}
-
 struct Dist<'a> {
     f: &'a Function<Tile>,
     facts: &'a Facts,

@@ -1,9 +1,9 @@
 //! What is known of a kernel's values before it is walked: their order, uses, cost and origin.
 
-use super::Origin;
 use naiad_ir::scalar::{BinaryFn, UnaryFn};
 use naiad_ir::tile::{Tile, TileOp};
 use naiad_ir::{Block, Def, Effects, Function, Inst, OpInfo, Scalar, Value};
+use naiad_opt::origin::{Origin, Origins};
 use rustc_hash::FxHashMap;
 
 /// Positions are numbers of ops in the order of the text. An op with regions ends after them.
@@ -14,7 +14,7 @@ pub(super) struct Plan {
     block: Vec<Option<Block>>,
     owner: Vec<Option<Inst>>,
     users: FxHashMap<Value, Vec<Inst>>,
-    origins: Vec<Origin>,
+    origins: Origins,
     /// The last position at which a value's elements may be wanted.
     last_use: Vec<u32>,
     /// Whether an op that is not virtual and runs whenever the value's own does wants the value, directly
@@ -45,7 +45,7 @@ impl Plan {
             block: vec![None; f.num_insts()],
             owner: vec![None; f.num_blocks()],
             users: FxHashMap::default(),
-            origins: Vec::new(),
+            origins: Origins::new(f),
             last_use: vec![0; f.num_values()],
             surely_wanted: vec![false; f.num_values()],
             loaded: Vec::new(),
@@ -55,7 +55,6 @@ impl Plan {
         let mut next = 0;
         plan.number(f, f.entry(), &mut next, &mut order);
         plan.find_uses(f, &order);
-        plan.find_origins(f, &order);
         plan
     }
 
@@ -134,31 +133,6 @@ impl Plan {
         }
     }
 
-    /// Goes round loops until what goes in agrees with what comes back.
-    fn find_origins(&mut self, f: &Function<Tile>, order: &[Inst]) {
-        let mut origins = vec![Origin::Any; f.num_values()];
-        for (i, &p) in f.params().iter().enumerate() {
-            origins[p.index()] =
-                if f.ty(p).is_pointer() { Origin::Arg(i) } else { Origin::Unknown };
-        }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &inst in order {
-                for (to, from) in flows(f, inst) {
-                    let from = from.map_or(Origin::Unknown, |v| origins[v.index()]);
-                    let old = origins[to.index()];
-                    let new = old.join(from);
-                    if new != old {
-                        origins[to.index()] = new;
-                        changed = true;
-                    }
-                }
-            }
-        }
-        self.origins = origins;
-    }
-
     pub fn position(&self, inst: Inst) -> u32 {
         self.position[inst.index()]
     }
@@ -176,10 +150,7 @@ impl Plan {
     }
 
     pub fn origin(&self, v: Value) -> Origin {
-        match self.origins[v.index()] {
-            Origin::Any => Origin::Unknown,
-            known => known,
-        }
+        self.origins.of(v)
     }
 
     /// Whether the user stands in a loop that the value's definition is outside of.
@@ -196,70 +167,6 @@ impl Plan {
             }
             false
         })
-    }
-}
-
-impl Origin {
-    pub fn arg(self) -> Option<usize> {
-        match self {
-            Origin::Arg(i) => Some(i),
-            Origin::Any | Origin::Unknown => None,
-        }
-    }
-
-    fn join(self, other: Origin) -> Origin {
-        match (self, other) {
-            (Origin::Any, o) | (o, Origin::Any) => o,
-            (a, b) if a == b => a,
-            _ => Origin::Unknown,
-        }
-    }
-}
-
-/// Which values an op passes pointers to, each with where it comes from; none: from nowhere known.
-fn flows(f: &Function<Tile>, inst: Inst) -> Vec<(Value, Option<Value>)> {
-    let results = f.results(inst);
-    let yields = |block: Block| match f.terminator(block) {
-        Some(TileOp::Yield { values } | TileOp::Condition { values, .. }) => values.clone(),
-        _ => Vec::new(),
-    };
-    let pairs = |to: &[Value], from: &[Value]| -> Vec<(Value, Option<Value>)> {
-        to.iter().copied().zip(from.iter().copied().map(Some)).collect()
-    };
-    match f.op(inst) {
-        TileOp::For { inits, body, .. } => {
-            let params = &f.block_params(*body)[1..];
-            let back = yields(*body);
-            [pairs(params, inits), pairs(params, &back), pairs(results, params)].concat()
-        }
-        TileOp::While { inits, before, after } => [
-            pairs(f.block_params(*before), inits),
-            pairs(f.block_params(*after), &yields(*before)),
-            pairs(results, &yields(*before)),
-            pairs(f.block_params(*before), &yields(*after)),
-        ]
-        .concat(),
-        TileOp::If { then, otherwise, .. } => {
-            [pairs(results, &yields(*then)), pairs(results, &yields(*otherwise))].concat()
-        }
-        TileOp::PtrAdd { ptr, .. } => pairs(results, &[*ptr]),
-        TileOp::Select { yes, no, .. } => {
-            [pairs(results, &[*yes]), pairs(results, &[*no])].concat()
-        }
-        TileOp::Join { a, b } | TileOp::Cat { a, b, .. } => {
-            [pairs(results, &[*a]), pairs(results, &[*b])].concat()
-        }
-        TileOp::Splat { src, .. }
-        | TileOp::ExpandDims { src, .. }
-        | TileOp::Broadcast { src, .. }
-        | TileOp::Reshape { src, .. }
-        | TileOp::Permute { src, .. }
-        | TileOp::Flip { src, .. }
-        | TileOp::Gather { src, .. }
-        | TileOp::Hint { src, .. } => pairs(results, &[*src]),
-        TileOp::Split { src } => results.iter().map(|&r| (r, Some(*src))).collect(),
-        TileOp::Bitcast { src, .. } if f.ty(*src).is_pointer() => pairs(results, &[*src]),
-        _ => results.iter().filter(|&&r| f.ty(r).is_pointer()).map(|&r| (r, None)).collect(),
     }
 }
 
@@ -336,7 +243,7 @@ pub(crate) fn written(f: &Function<Tile>) -> Vec<bool> {
         | TileOp::AtomicCas { ptr, .. }
         | TileOp::AtomicStore { ptr, .. } => match plan.origin(*ptr) {
             Origin::Arg(i) => written[i] = true,
-            Origin::Any | Origin::Unknown => written.fill(true),
+            Origin::Unknown => written.fill(true),
         },
         _ => {}
     });

@@ -34,8 +34,9 @@ pub struct Exec<'a> {
     pub shared: Shared,
     pub stats: Stats,
     pub options: &'a Options<'a>,
-    /// All threads.
+    /// All threads, and those of them that have ended.
     pub full: Mask,
+    pub gone: Mask,
     pub block: [u32; 3],
     blocks: [u32; 3],
     pub turns: &'a Turns,
@@ -137,6 +138,7 @@ impl<'a> Exec<'a> {
             stats: Stats::new(&code.func),
             options,
             full: Mask::first(threads),
+            gone: Mask::NONE,
             block: [0; 3],
             blocks,
             turns,
@@ -164,6 +166,7 @@ impl<'a> Exec<'a> {
     fn begin(&mut self, number: u64) {
         let [x, y, _] = self.blocks.map(u64::from);
         self.block = [number % x, number / x % y, number / x / y].map(|c| c as u32);
+        self.gone = Mask::NONE;
         self.shared.begin();
         self.stats.blocks += 1;
     }
@@ -208,7 +211,7 @@ impl<'a> Exec<'a> {
     }
 
     /// The threads in which a scalar of `i1` is true.
-    fn holds(&self, cond: Value) -> Mask {
+    pub fn holds(&self, cond: Value) -> Mask {
         Mask::of_lanes(self.values.row::<u8>(self.code.slot(cond), 0))
     }
 
@@ -223,9 +226,13 @@ impl<'a> Exec<'a> {
     fn block(&mut self, block: Block, mask: &Mask) -> Run<()> {
         let code = self.code;
         for &inst in code.func.insts(block) {
+            let mask = &mask.without(&self.gone);
+            if mask.is_empty() {
+                return Ok(());
+            }
             self.inst(inst, mask)?;
             if let Some(claims) = self.options.claims {
-                self.judge(claims, inst, mask)?;
+                self.judge(claims, inst, &mask.without(&self.gone))?;
             }
         }
         Ok(())
@@ -303,6 +310,7 @@ impl<'a> Exec<'a> {
             ThreadOp::AsyncCommit {} => self.shared.commit(mask),
             ThreadOp::AsyncWait { pending } => self.shared.wait(mask, *pending),
             ThreadOp::Barrier {}
+            | ThreadOp::BlockVote { .. }
             | ThreadOp::WarpBarrier {}
             | ThreadOp::WarpShuffle { .. }
             | ThreadOp::WarpVote { .. }
@@ -341,6 +349,7 @@ impl<'a> Exec<'a> {
             }
             ThreadOp::Asm { args, .. } => self.assembly(inst, args, mask),
             ThreadOp::Print { .. } => self.print(inst, mask)?,
+            ThreadOp::Exit {} => self.gone = self.gone.or(mask),
             ThreadOp::Trap {} => {
                 let thread = mask.threads().next();
                 self.fault(FaultKind::Trap, inst, thread, "ends the launch".to_string())?;
@@ -411,6 +420,7 @@ impl Exec<'_> {
             });
             self.look(inst)?;
             self.block(body, &active)?;
+            active = active.without(&self.gone);
             if yielded.iter().all(is_free) {
                 self.pass(yielded, carried, &active);
             } else {
@@ -451,6 +461,7 @@ impl Exec<'_> {
             let steady = (self.own_changes, self.looks);
             self.look(inst)?;
             self.block(before, &active)?;
+            active = active.without(&self.gone);
             let goes_on = self.holds(*cond);
             self.pass(values, code.func.results(inst), &active.without(&goes_on));
             active = active.and(&goes_on);
@@ -459,6 +470,7 @@ impl Exec<'_> {
             }
             self.pass(values, code.func.block_params(after), &active);
             self.block(after, &active)?;
+            active = active.without(&self.gone);
             self.pass(yielded(code, after), carried, &active);
             if self.changes != changes {
                 (idle, last) = (0, Vec::new());

@@ -42,6 +42,12 @@ impl Mask {
         out
     }
 
+    pub fn or(&self, other: &Mask) -> Mask {
+        let mut out = *self;
+        out.warps.iter_mut().zip(&other.warps).for_each(|(a, b)| *a |= b);
+        out
+    }
+
     pub fn without(&self, other: &Mask) -> Mask {
         let mut out = *self;
         out.warps.iter_mut().zip(&other.warps).for_each(|(a, b)| *a &= !b);

@@ -7,8 +7,8 @@ use super::exec::{Exec, Run};
 use super::fault::FaultKind;
 use super::mask::Mask;
 use crate::debug::{Operand, Printed};
-use naiad_ir::{Inst, Type, Value};
 use naiad_ir::thread::ThreadOp;
+use naiad_ir::{Inst, Type, Value};
 
 /// A print of a program of which elements are missing.
 pub struct Unfinished {
@@ -52,11 +52,13 @@ impl Exec<'_> {
                 let place = strides.map(|(s, &v)| s as u64 * image(self, v)).sum::<u64>() as usize;
                 let value = image(self, *value);
                 let n = of.shape.numel();
-                let elements = self.prints[which].operands[*operand as usize].get_or_insert_with(
-                    || Elements { ty: *of, images: vec![0; n], has: vec![false; n], missing: n },
-                );
+                let elements =
+                    self.prints[which].operands[*operand as usize].get_or_insert_with(|| {
+                        Elements { ty: *of, images: vec![0; n], has: vec![false; n], missing: n }
+                    });
                 if place >= n || elements.ty != *of || elements.has[place] {
-                    let what = format!("prints element {place} of {of} once more, or where none is");
+                    let what =
+                        format!("prints element {place} of {of} once more, or where none is");
                     return self.fault(FaultKind::Print, inst, Some(t), what);
                 }
                 (elements.images[place], elements.has[place]) = (value, true);
@@ -93,7 +95,8 @@ impl Exec<'_> {
         let Some(print) = self.prints.first() else { return Ok(()) };
         let last = self.code.func.insts(self.code.func.entry()).last();
         let Some(&last) = last else { return Ok(()) };
-        let what = format!("ends with a print of program {:?} of which elements lack", print.program);
+        let what =
+            format!("ends with a print of program {:?} of which elements lack", print.program);
         self.fault(FaultKind::Print, last, None, what)
     }
 }

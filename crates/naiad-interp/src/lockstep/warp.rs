@@ -15,18 +15,27 @@ impl Exec<'_> {
     pub fn together(&mut self, inst: Inst, mask: &Mask) -> Run<()> {
         let code = self.code;
         let op = code.func.op(inst);
-        if matches!(op, ThreadOp::Barrier {}) {
-            if *mask != self.full {
-                let absent = self.full.without(mask).threads().next();
+        if matches!(op, ThreadOp::Barrier {} | ThreadOp::BlockVote { .. }) {
+            let all = self.full.without(&self.gone);
+            if *mask != all {
+                let absent = all.without(mask).threads().next();
                 let what = format!(
                     "is reached by {} of the block's {} threads",
                     mask.count(),
-                    self.full.count()
+                    all.count()
                 );
                 return self.fault(FaultKind::Divergence, inst, absent, what);
             }
             self.shared.barrier();
             self.stats.ops[inst.index()].warps += mask.warps().count() as u64;
+            if let ThreadOp::BlockVote { mode, cond } = op {
+                let holds = self.holds(*cond).and(&all);
+                let vote = match mode {
+                    VoteMode::Any => !holds.is_empty(),
+                    VoteMode::All => holds == all,
+                };
+                self.every(code.func.results(inst)[0], |_, _| u64::from(vote));
+            }
             return Ok(());
         }
         for warp in mask.warps() {

@@ -328,3 +328,45 @@ fn blocks_wait_for_later_ones() {
     ended.unwrap_or_else(|f| panic!("{:#?}", f.diagnostic(&func)));
     assert_eq!(y.to_vec(), Vec::from_iter((0..100).map(|i| 101 - i)));
 }
+
+/// Who has ended is waited for no longer, by a barrier, a vote or a loop.
+#[test]
+fn threads_end_before_the_others() {
+    let body = "
+        %zero = const value=0:i32 : i32
+        %one = const value=1:i32 : i32
+        %thirty2 = const value=32:i32 : i32
+        %first = compare.lt %t, %thirty2 : i1
+        %rounds = for %zero, %n, %one inits=[%zero] {
+        ^(%i: i32, %p: i32):
+          %late = compare.eq %i, %four : i1
+          %go = binary.and %late, %first : i1
+          if %go {
+            exit
+            yield
+          } {
+            yield
+          }
+          barrier
+          %q = binary.add %p, %one : i32
+          store %yt, %q disp=0
+          yield values=[%q]
+        } : i32
+        %any = block_vote.any %first : i1
+        %all = block_vote.all %first : i1
+        %both = binary.or %any, %all : i1
+        if %both {
+          store %yt, %zero disp=0
+          yield
+        } {
+          yield
+        }";
+    let ended = |t: i32, n: i32| match t < 32 {
+        _ if n <= 4 => 0,
+        true => 4,
+        false => n,
+    };
+    for n in [3, 4, 5, 9] {
+        assert_eq!(numbers(body, 96, n), want(96, |t| ended(t, n)), "{n}");
+    }
+}

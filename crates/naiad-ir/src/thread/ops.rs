@@ -101,7 +101,9 @@ ops! {
         "shared_atomic" SharedAtomic { f: AtomicOp, at: Value, value: Value } Writes => infer::shared_atomic;
         /// Waits for all threads of the block; what they wrote before is seen behind it.
         "barrier" Barrier {} Writes => infer::nothing;
-        /// The same for the threads of a warp.
+        /// A `barrier` at which all threads learn whether any, or every one, of them passes true.
+        "block_vote" BlockVote { mode: VoteMode, cond: Value } Writes => infer::warp_vote;
+        /// A barrier for the threads of a warp.
         "warp_barrier" WarpBarrier {} Writes => infer::nothing;
         /// Begins to copy `bytes` (4, 8 or 16) from memory to shared memory; where the mask is false
         /// zeros are written and nothing is read. Done at the `async_wait` for its group.
@@ -138,6 +140,8 @@ ops! {
         /// scalar of type `of`; without operands the prefix alone. `program` is where the program is in
         /// its grid. A print is done when all elements of all its operands have come, each once.
         "print" Print { prefix: Text, hex: bool, of: Type, operand: u32, operands: u32, program: Vec<Value>, index: Vec<Value>, value: Option<Value> } Writes => infer::print;
+        /// Ends the thread's run. Those that are left wait for it no longer.
+        "exit" Exit {} Writes => infer::nothing;
         /// Ends the launch with an error.
         "trap" Trap {} Writes => infer::nothing;
 
@@ -176,7 +180,7 @@ attr_enum! {
         Down = "down",
     }
 
-    /// What a `warp_vote` asks.
+    /// What a vote asks.
     pub enum VoteMode [suffix] {
         Any = "any",
         All = "all",
@@ -260,6 +264,7 @@ macro_rules! gpu_op {
             | $crate::thread::ThreadOp::SharedStore { .. }
             | $crate::thread::ThreadOp::SharedAtomic { .. }
             | $crate::thread::ThreadOp::Barrier {}
+            | $crate::thread::ThreadOp::BlockVote { .. }
             | $crate::thread::ThreadOp::WarpBarrier {}
             | $crate::thread::ThreadOp::AsyncCopy { .. }
             | $crate::thread::ThreadOp::AsyncCommit {}
@@ -273,6 +278,7 @@ macro_rules! gpu_op {
             | $crate::thread::ThreadOp::Machine { .. }
             | $crate::thread::ThreadOp::Asm { .. }
             | $crate::thread::ThreadOp::Print { .. }
+            | $crate::thread::ThreadOp::Exit {}
             | $crate::thread::ThreadOp::Trap {}
     };
 }

@@ -104,7 +104,7 @@ fn check_block(
     for &inst in func.insts(block) {
         let op = func.op(inst);
         let tolerates = match op {
-            ThreadOp::Barrier {} => 0,
+            ThreadOp::Barrier {} | ThreadOp::BlockVote { .. } => 0,
             ThreadOp::WarpBarrier {}
             | ThreadOp::WarpShuffle { .. }
             | ThreadOp::WarpVote { .. }
@@ -278,6 +278,7 @@ impl Walk<'_> {
             ThreadOp::WarpVote { cond, .. } => {
                 Depends::all_bits(if self.of(*cond).all() == 0 { 0 } else { WARPS })
             }
+            ThreadOp::BlockVote { .. } => Depends::NOTHING,
             // Others may change what these see, or each thread changes it for the next.
             ThreadOp::Atomic { .. }
             | ThreadOp::AtomicCas { .. }

@@ -40,11 +40,11 @@ mod print;
 mod verify;
 
 pub use build::{BuildError, Builder, broadcast_shapes};
-pub use print::print_label;
 pub use ops::{
     AtomicOp, Axes, CacheModifier, Constant, Eviction, HintKind, LoopHints, MachineFact, MemHints,
     Precision, Scalars, Scope, Sem, Text, Texts, TileOp,
 };
+pub use print::print_label;
 
 use crate::function::Function;
 use crate::op::Dialect;
