@@ -26,7 +26,6 @@ _CPU_ONLY = re.compile(r"OutOfBoundsError|DeadlockError|DeviceAssertError|Kernel
 IN_LOCKSTEP = os.environ.get("NAIAD_EXECUTOR") == "lockstep"
 # What it does otherwise than the CPU's executors, with why.
 _NOT_IN_LOCKSTEP = [
-    (r"ops/device_assert\.py", "an assertion that fails on a GPU traps, and says no more than where"),
     (r"inline_asm\.py::test_(texts_that_only_a_gpu_can_run|calls_that_are_refused)", "a GPU can, or tells so itself"),
     (r"synchronize\.py::test_a_chain_of_programs", "each block waits for the next, and they are run in order"),
     (r"machine\.py::test_programs_of_one_launch_share_the_clock", "blocks that wait for each other's time"),

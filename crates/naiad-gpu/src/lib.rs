@@ -10,8 +10,8 @@
 //! ```
 //!
 //! How a kernel is called: its parameters are those of the Tile IR function, in order, pointers as
-//! addresses, and behind them one `i32`, the number of programs along axis 0 of the grid. Blocks stand
-//! for programs: along axis 0 each for [`Code::programs`] of them, along the others each for one. A
+//! addresses, and behind them one `i32`, the number of programs along axis 0 of the grid, and what
+//! [`Watch::arguments`] says where there is a watch. Blocks stand for programs: along axis 0 each for [`Code::programs`] of them, along the others each for one. A
 //! block has [`Code::threads`] threads and [`Code::shared_bytes`] bytes of shared memory.
 
 pub mod layout;
@@ -19,8 +19,10 @@ mod lower;
 mod place;
 pub mod placed;
 mod stage;
+mod watch;
 
 pub use lower::Sharing;
+pub use watch::{Extent, Found, SiteInfo, Watch};
 
 use naiad_diag::Loc;
 use naiad_ir::Function;
@@ -40,6 +42,8 @@ pub struct Code {
     pub programs: u32,
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,
+    /// What it tells of faults.
+    pub watch: Option<Watch>,
 }
 
 impl Code {
@@ -58,6 +62,8 @@ pub struct Options {
     pub num_stages: u32,
     /// Elementary functions to the bit as on a CPU, instead of the chip's own.
     pub precise: bool,
+    /// Accesses to memory are held against the extents of the arguments.
+    pub guarded: bool,
 }
 
 /// Compiles a verified kernel for launches of which `inputs` is known.
@@ -66,8 +72,8 @@ pub fn compile(
     inputs: &Inputs,
     options: &Options,
 ) -> Result<Code, Unsupported> {
-    let (placed, sharing) = placed(func, inputs, options)?;
-    lower::lower(&placed, sharing, options)
+    let (placed, sharing, watch) = prepare(func, inputs, options)?;
+    lower::lower(&placed, sharing, options, watch)
 }
 
 /// The kernel as Placed IR, and how its programs share blocks.
@@ -76,19 +82,33 @@ pub fn placed(
     inputs: &Inputs,
     options: &Options,
 ) -> Result<(Function<Placed>, Sharing), Unsupported> {
+    let (placed, sharing, _) = prepare(func, inputs, options)?;
+    Ok((placed, sharing))
+}
+
+fn prepare(
+    func: &Function<Tile>,
+    inputs: &Inputs,
+    options: &Options,
+) -> Result<(Function<Placed>, Sharing, Option<Watch>), Unsupported> {
     let mut func = func.clone();
     naiad_opt::optimize_for(&mut func, inputs);
-    let sharing = sharing(&func, options);
+    let watch = Watch::new(&func, options.guarded);
+    let mut sharing = sharing(&func, options);
+    if watch.is_some() {
+        // A program that ends would end the others that its warp makes.
+        sharing.at_once = 1;
+    }
     let ranges = Ranges::new(&func, inputs);
     let info = AxisInfo::new(&func, inputs, &ranges);
-    let mut placed = place::place(&func, &info, sharing.warp_bits, options)?;
+    let mut placed = place::place(&func, &info, sharing.warp_bits, options, watch.as_ref())?;
     stage::stage(&mut placed, options.num_stages);
     if cfg!(debug_assertions)
         && let Err(e) = naiad_ir::verify(&placed)
     {
         unreachable!("after staging: {}\n{placed}", e.message);
     }
-    Ok((placed, sharing))
+    Ok((placed, sharing, watch))
 }
 
 /// Elements of a tile up to which a warp does for a program; and where it reduces, so that no other
@@ -111,9 +131,8 @@ fn sharing(func: &Function<Tile>, options: &Options) -> Sharing {
     });
     // Programs are not made at once that branch or loop, nor where one would be in the others' words.
     let straight = func.insts(func.entry()).iter().all(|&inst| {
-        use TileOp::{Assert, For, If, Print, While};
-        let op = func.op(inst);
-        !matches!(op, For { .. } | While { .. } | If { .. } | Print { .. } | Assert { .. })
+        use TileOp::{For, If, Print, While};
+        !matches!(func.op(inst), For { .. } | While { .. } | If { .. } | Print { .. })
     });
     let warps = options.num_warps.next_power_of_two().max(1);
     let one_warp = largest <= if reduces { ONE_WARP_REDUCES } else { ONE_WARP };

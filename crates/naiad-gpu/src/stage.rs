@@ -20,7 +20,7 @@
 //! as it is too.
 
 use crate::layout::{Layout, Swizzle, axis_bits, numel_bits};
-use crate::placed::{Extra, Place, Placed, PlacedOp, PlacedType, Run, What, rules};
+use crate::placed::{Extra, Place, Placed, PlacedOp, PlacedType, Run, Watched, What, rules};
 use naiad_diag::Loc;
 use naiad_ir::op::{Effects, OpInfo};
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding};
@@ -267,7 +267,17 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn op(&mut self, what: impl Into<What>, results: Vec<PlacedType>, run: Run) -> Option<Value> {
-        let op = PlacedOp { what: what.into(), results, run };
+        self.op_at(what, results, run, Watched::default())
+    }
+
+    fn op_at(
+        &mut self,
+        what: impl Into<What>,
+        results: Vec<PlacedType>,
+        run: Run,
+        site: Watched,
+    ) -> Option<Value> {
+        let op = PlacedOp { what: what.into(), results, run, site };
         match self.func.create(op, self.loc) {
             Ok(inst) => {
                 self.out.push(inst);
@@ -450,7 +460,7 @@ impl Pipeline {
             else {
                 continue;
             };
-            let run = maker.func.op(s.load).run;
+            let PlacedOp { run, site, .. } = *maker.func.op(s.load);
             let ptr = of(ptr);
             let from = maker.func.ty(ptr);
             let mask_ty = PlacedType { ty: from.ty.with_elem(Scalar::I1), place: from.place };
@@ -461,7 +471,7 @@ impl Pipeline {
                 None => all,
             };
             let copy = Extra::CopyAsync { buffer, slot, ptr, mask: Some(mask), hints };
-            maker.op(copy, vec![], run);
+            maker.op_at(copy, vec![], run, site);
         }
         maker.op(Extra::Commit, vec![], Run::NONE);
         self.carried.iter().map(|&at| of(yields[at])).collect()

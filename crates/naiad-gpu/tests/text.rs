@@ -29,7 +29,7 @@ struct Asked {
 }
 
 fn asked(title: &str) -> Asked {
-    let options = Options { capability: 80, num_warps: 4, num_stages: 3, precise: false };
+    let options = Options { capability: 80, num_warps: 4, num_stages: 3, precise: false, guarded: false };
     let mut asked = Asked { options, aligned: false };
     let words = title.split_once('|').map_or("", |(_, words)| words);
     for word in words.split_whitespace() {

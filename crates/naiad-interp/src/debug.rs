@@ -60,10 +60,10 @@ fn images(tile: &Tile, ty: Scalar, shape: &Shape) -> Vec<u64> {
 
 /// Lanes in which a condition does not hold.
 pub struct Failed {
-    shape: Shape,
+    pub shape: Shape,
     /// The first one, in row-major order.
-    lane: usize,
-    count: usize,
+    pub lane: usize,
+    pub count: usize,
 }
 
 /// The lanes whose mask is true and whose condition is not; none if there are none.
@@ -83,20 +83,24 @@ pub fn failing(cond: &Tile, mask: Option<&Tile>, shape: &Shape) -> Option<Failed
     Some(Failed { shape: *shape, lane: first, count: 1 + failing.count() })
 }
 
-/// The fault of an assertion; `values` are named, and have the condition's shape.
+/// The bits of a lane.
+pub fn image(tile: &Tile, ty: Type, lane: usize) -> u64 {
+    images(tile, stored(ty.elem), &ty.shape).get(lane).copied().unwrap_or(0)
+}
+
+/// The fault of an assertion; `values` are named, and are the bits of the first lane.
 pub fn assertion(
     site: &Site<'_>,
     text: &str,
     failed: &Failed,
-    values: &[(&str, Type, &Tile)],
+    values: &[(&str, Elem, u64)],
 ) -> Fault {
     let colon = if text.is_empty() { "" } else { ": " };
     let message = format!("kernel `{}`: device-side assertion failed{colon}{text}", site.func.name);
     let mut report = site.at(Id::DeviceAssert, message, &failed.shape, failed.lane);
     if !values.is_empty() {
-        let value = |&(name, ty, tile): &(&str, Type, &Tile)| {
-            let image = images(tile, stored(ty.elem), &ty.shape).get(failed.lane).copied();
-            format!("`{name}` is {}", element(ty.elem, image.unwrap_or(0)))
+        let value = |&(name, elem, image): &(&str, Elem, u64)| {
+            format!("`{name}` is {}", element(elem, image))
         };
         let all: Vec<String> = values.iter().map(value).collect();
         report = report.note(format!("there {}", all.join(", ")));

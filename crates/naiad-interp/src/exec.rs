@@ -562,7 +562,10 @@ impl<'a, P: Policy> Exec<'a, P> {
                 let shape = func.ty(*cond).shape;
                 if let Some(failed) = debug::failing(tile(*cond), mask.map(tile), &shape) {
                     let shown = values.iter().zip(names);
-                    let shown = shown.map(|(&v, name)| (&*name.0, func.ty(v), tile(v)));
+                    let shown = shown.map(|(&v, name)| {
+                        let ty = func.ty(v);
+                        (&*name.0, ty.elem, debug::image(tile(v), ty, failed.lane))
+                    });
                     let shown: SmallVec<[_; 2]> = shown.collect();
                     return Err(debug::assertion(&cx.site, &message.0, &failed, &shown));
                 }

@@ -3,7 +3,7 @@
 
 use crate::args::Arg;
 use crate::code::Code;
-use crate::debug::Printed;
+use crate::debug::{Failed, Printed, assertion};
 use crate::exec::{Exec, Program, Shared};
 use crate::fault::{Access, Fault, Findings, Lane, Site};
 use crate::memory::{Memory, Origin};
@@ -12,7 +12,7 @@ use crate::slab::Slab;
 use crate::tile::{Dense, Tile, stored};
 use naiad_diag::Diagnostic;
 use naiad_ir::tile::{Tile as TileIr, TileOp};
-use naiad_ir::{Function, Inst, OpInfo, Type, Value};
+use naiad_ir::{Elem, Function, Inst, OpInfo, Type, Value};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
@@ -134,6 +134,26 @@ impl<'a> Oracle<'a> {
             masked,
             origin: pointer.map_or(Origin::Unknown, |i| Origin::Arg(i as u32)),
         })
+    }
+
+    /// The fault of an assertion that fails in `count` lanes, `lane` the first of them; `images` are the
+    /// bits that the assertion's values have there.
+    pub fn assertion(
+        &self,
+        inst: Inst,
+        number: u64,
+        (lane, count): (usize, usize),
+        images: &[u64],
+    ) -> Box<Diagnostic> {
+        let func = self.func();
+        let TileOp::Assert { cond, message, values, names, .. } = func.op(inst) else {
+            return crate::ops::internal(func.op(inst));
+        };
+        let failed = Failed { shape: func.ty(*cond).shape, lane, count };
+        let shown = values.iter().zip(names).zip(images);
+        let shown: Vec<(&str, Elem, u64)> =
+            shown.map(|((&v, name), &image)| (&*name.0, func.ty(v).elem, image)).collect();
+        assertion(&self.site(inst, number), &message.0, &failed, &shown)
     }
 
     /// The fault of a loop whose step is 0.

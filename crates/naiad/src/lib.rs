@@ -52,6 +52,8 @@ mod specialize;
 mod text;
 mod value;
 mod variants;
+#[cfg(feature = "cuda")]
+mod watched;
 
 pub use annotation::Annotation;
 pub use args::{Args, Argument, Element, ElementMut, SliceView, constexpr};

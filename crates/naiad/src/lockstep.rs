@@ -2,9 +2,10 @@
 //! GPUs runs every test of the language so, on a machine that has none.
 
 use crate::gpu::no_code;
+use crate::watched::Watched;
 use crate::{LaunchConfig, Result};
 use naiad_interp::lockstep::{BlockShape, Code, Options};
-use naiad_interp::{Arg, LaunchOptions, Report};
+use naiad_interp::{Arg, LaunchOptions, Report, TensorArg};
 use naiad_ir::thread::uniform;
 use naiad_ir::{Elem, Scalar};
 use naiad_opt::interval::Interval;
@@ -25,6 +26,7 @@ type Key = (naiad_gpu::Options, Vec<(u8, bool)>);
 struct Ready {
     code: Code,
     gpu: naiad_gpu::Code,
+    watched: Option<Watched>,
 }
 
 impl Compiled {
@@ -60,7 +62,8 @@ impl Compiled {
             uniform::check(&gpu.func)?;
             let shape = BlockShape { threads: gpu.threads, shared_bytes: gpu.shared_bytes };
             let code = Code::new(Arc::new(gpu.func.clone()), shape)?;
-            Ok(Arc::new(Ready { code, gpu }))
+            let watched = gpu.watch.as_ref().map(Watched::new);
+            Ok(Arc::new(Ready { code, gpu, watched }))
         });
         known.push((key, made.clone()));
         made
@@ -80,8 +83,14 @@ impl Compiled {
         options: &LaunchOptions<'_>,
     ) -> Result<Report> {
         let ready = self.get(code, args, config)?;
-        let mut args = args.to_vec();
-        args.push(Arg::Scalar(u64::from(grid[0])));
+        let mut all = args.to_vec();
+        all.push(Arg::Scalar(u64::from(grid[0])));
+        let mut record = vec![0u64; ready.watched.as_ref().map_or(0, |w| w.watch.words())];
+        if let Some(watched) = &ready.watched {
+            let mut more = watched.arguments(record.as_mut_ptr() as u64, args);
+            all.extend(more.next().map(|address| Arg::Tensor(memory(address as usize, &record))));
+            all.extend(more.map(Arg::Scalar));
+        }
         let how = Options {
             interrupt: options.interrupt,
             print: options.print,
@@ -90,10 +99,19 @@ impl Compiled {
             ..Options::default()
         };
         // SAFETY: as promised to this function.
-        let ended = unsafe { ready.code.run(ready.gpu.blocks(grid), &args, &how) };
+        let ended = unsafe { ready.code.run(ready.gpu.blocks(grid), &all, &how) };
+        if let Some(watched) = &ready.watched {
+            watched.judge(&record, grid, args)?;
+        }
         match ended {
             Ok(_) => Ok(Report::default()),
             Err(fault) => Err(fault.diagnostic(&ready.gpu.func).into()),
         }
     }
+}
+
+/// Words that the kernel may write.
+fn memory(address: usize, words: &[u64]) -> TensorArg {
+    let storage = address..address + size_of_val(words);
+    TensorArg { address, storage, view: None, writable: true }
 }

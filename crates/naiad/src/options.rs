@@ -56,7 +56,7 @@ pub struct LaunchConfig {
     pub maxnreg: Option<u32>,
     /// `a * b + c` may be one rounding.
     pub enable_fp_fusion: bool,
-    /// Assertions are checked, and integer arithmetic for overflow.
+    /// Assertions are checked, and integer arithmetic for overflow; on a GPU also where accesses lead.
     pub debug: bool,
     /// In debug mode: whether overflow is checked.
     pub sanitize_overflow: bool,
@@ -97,8 +97,9 @@ impl LaunchConfig {
     /// What the code for a GPU depends on.
     #[cfg(feature = "cuda")]
     pub fn target(&self, capability: u32) -> crate::Target {
-        let LaunchConfig { num_warps, num_stages, precise, maxnreg, .. } = *self;
-        let options = naiad_gpu::Options { capability, num_warps, num_stages, precise };
+        let LaunchConfig { num_warps, num_stages, precise, maxnreg, debug, .. } = *self;
+        let guarded = debug;
+        let options = naiad_gpu::Options { capability, num_warps, num_stages, precise, guarded };
         crate::Target { options, max_registers: maxnreg.filter(|n| *n > 0) }
     }
 

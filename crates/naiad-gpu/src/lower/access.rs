@@ -51,6 +51,7 @@ impl Lower<'_> {
         let run = self.f.op(inst).run;
         let layout = self.layout(ptr);
         let elem = self.elem(self.f.results(inst)[0]);
+        self.guard(inst, ptr, mask, elem);
         let addresses = self.get(ptr).clone();
         let masks = mask.map(|m| self.get(m).clone());
         let mut loaded: Registers = addresses.clone();
@@ -154,6 +155,7 @@ impl Lower<'_> {
         let run = self.f.op(inst).run;
         let layout = self.layout(ptr);
         let elem = self.elem(value);
+        self.guard(inst, ptr, mask, elem);
         let (addresses, values) = (self.get(ptr).clone(), self.get(value).clone());
         let masks = mask.map(|m| self.get(m).clone());
         let owner = self.owner(layout.as_ref());
@@ -208,24 +210,6 @@ impl Lower<'_> {
         match values {
             [one] => *one,
             all => self.b.op(ThreadOp::Pack { lanes: all.to_vec() }),
-        }
-    }
-
-    /// Ends the launch where the condition is false.
-    pub fn assert(&mut self, cond: Value, mask: Option<Value>) {
-        let conds = self.get(cond).clone();
-        let masks = mask.map(|m| self.get(m).clone());
-        for (r, &cond) in conds.iter().enumerate() {
-            let mut fails = self.b.unary(naiad_ir::scalar::UnaryFn::Not, cond);
-            if let Some(masks) = &masks {
-                fails = self.b.binary(BinaryFn::And, fails, masks[r]);
-            }
-            let branch = self.b.begin_branch();
-            self.b.run(ThreadOp::Trap {});
-            let then = self.b.end_branch(branch, vec![]);
-            let branch = self.b.begin_branch();
-            let otherwise = self.b.end_branch(branch, vec![]);
-            self.b.run(ThreadOp::If { cond: fails, then, otherwise });
         }
     }
 }

@@ -3,10 +3,15 @@
 use super::{Lower, Lowered, Registers};
 use naiad_ir::thread::ThreadOp;
 use naiad_ir::tile::{Constant, Sem, TileOp};
-use naiad_ir::{OpInfo, Scalar, Value};
+use naiad_ir::{Inst, OpInfo, Scalar, Value};
 
 impl Lower<'_> {
-    pub fn atomic(&mut self, op: &TileOp, results: &[Value]) -> Lowered<Vec<Registers>> {
+    pub fn atomic(
+        &mut self,
+        inst: Inst,
+        op: &TileOp,
+        results: &[Value],
+    ) -> Lowered<Vec<Registers>> {
         let (ptr, mask, sem) = match op {
             TileOp::AtomicRmw { ptr, mask, sem, .. }
             | TileOp::AtomicLoad { ptr, mask, sem, .. }
@@ -14,6 +19,9 @@ impl Lower<'_> {
             TileOp::AtomicCas { ptr, sem, .. } => (*ptr, None, *sem),
             _ => return self.unsupported(format!("`{}` as an atomic op", op.name())),
         };
+        if let Some(pointer) = self.f.ty(ptr).ty.elem.pointer() {
+            self.guard(inst, ptr, mask, pointer.pointee.into());
+        }
         // What other threads of the program wrote before is seen by whoever sees this.
         if sem != Sem::Relaxed {
             self.sync();

@@ -12,6 +12,7 @@
 //!   order       sort, topk, gather, histogram                                           order.rs
 //!   print       each element printed by its owner                                       print.rs
 //!   staged      tiles in slots of shared memory                                      staged.rs
+//!   faults      assertions, guards of accesses                                         faults.rs
 //!   dot         matrix units, or multiply-adds                                          dot.rs
 //!   control     loops, branches, regions over elements                                  control.rs
 //!   programs    how programs share blocks                                            programs.rs
@@ -27,6 +28,7 @@ mod control;
 mod dot;
 mod elementwise;
 mod exchange;
+mod faults;
 mod index;
 mod order;
 mod print;
@@ -37,6 +39,7 @@ mod staged;
 
 use crate::layout::Layout;
 use crate::placed::{Extra, Placed, PlacedOp, What};
+use crate::watch::Watch;
 use crate::{Code, Options, Unsupported};
 use naiad_ir::thread::{Builder, ThreadElem, ThreadOp, Vector};
 use naiad_ir::tile::TileOp;
@@ -78,10 +81,19 @@ struct Lower<'a> {
     sums: FxHashMap<Value, (Value, i64)>,
     /// Elements that were taken out of 32-bit words, with the words.
     words: FxHashMap<Vec<Value>, Value>,
+    watch: Option<&'a Watch>,
+    /// The address of the record of faults; where arguments' memory begins, and its bytes.
+    record: Option<Value>,
+    extents: Vec<[Value; 2]>,
 }
 
 /// Lowers a placed kernel.
-pub fn lower(f: &Function<Placed>, sharing: Sharing, options: &Options) -> Lowered<Code> {
+pub fn lower(
+    f: &Function<Placed>,
+    sharing: Sharing,
+    options: &Options,
+    watch: Option<Watch>,
+) -> Lowered<Code> {
     let mut b = Builder::new(&f.name);
     b.func.places = f.places.clone();
     let mut values = FxHashMap::default();
@@ -110,7 +122,11 @@ pub fn lower(f: &Function<Placed>, sharing: Sharing, options: &Options) -> Lower
         buffers: FxHashMap::default(),
         sums: FxHashMap::default(),
         words: FxHashMap::default(),
+        watch: watch.as_ref(),
+        record: None,
+        extents: Vec::new(),
     };
+    lower.add_watch_params();
     lower.all_programs()?;
     lower.b.run(ThreadOp::Return {});
     let shared_bytes = lower.bytes * sharing.side_by_side;
@@ -124,7 +140,7 @@ pub fn lower(f: &Function<Placed>, sharing: Sharing, options: &Options) -> Lower
         unreachable!("after lowering: {}\n{func}", e.message);
     }
     let (threads, programs) = (sharing.threads(), sharing.programs());
-    Ok(Code { func, threads, programs, shared_bytes })
+    Ok(Code { func, threads, programs, shared_bytes, watch })
 }
 
 /// The element by which Thread IR knows an element of a tile.
@@ -214,7 +230,7 @@ impl Lower<'_> {
             Extra::Read { buffer, slot } => Ok(vec![self.read(*buffer, *slot, results[0])?]),
             Extra::CopyAsync { buffer, slot, ptr, mask, .. } => {
                 let run = self.f.op(inst).run;
-                self.copy_async([*buffer, *slot, *ptr], *mask, run)?;
+                self.copy_async(inst, [*buffer, *slot, *ptr], *mask, run)?;
                 Ok(vec![])
             }
             Extra::Commit => {
@@ -272,7 +288,7 @@ impl Lower<'_> {
             TileOp::AtomicRmw { .. }
             | TileOp::AtomicCas { .. }
             | TileOp::AtomicLoad { .. }
-            | TileOp::AtomicStore { .. } => self.atomic(op, results),
+            | TileOp::AtomicStore { .. } => self.atomic(inst, op, results),
             TileOp::Barrier {} => {
                 self.sync();
                 Ok(vec![])
@@ -299,8 +315,8 @@ impl Lower<'_> {
                 self.print(prefix, args, *hex);
                 Ok(vec![])
             }
-            TileOp::Assert { cond, mask, .. } => {
-                self.assert(*cond, *mask);
+            TileOp::Assert { cond, mask, values, .. } => {
+                self.assert(inst, *cond, *mask, values);
                 Ok(vec![])
             }
             TileOp::Machine { what } => {

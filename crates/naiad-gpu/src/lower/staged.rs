@@ -6,7 +6,7 @@ use crate::layout::{LANE_BITS, Layout, Swizzle, numel_bits};
 use crate::placed::{Place, Run};
 use naiad_ir::scalar::Rounding;
 use naiad_ir::thread::{ThreadElem, ThreadOp};
-use naiad_ir::{Scalar, Value};
+use naiad_ir::{Inst, Scalar, Value};
 
 impl Lower<'_> {
     /// Allots shared memory that lives until it is freed; its address stands for it.
@@ -49,6 +49,7 @@ impl Lower<'_> {
 
     pub fn copy_async(
         &mut self,
+        inst: Inst,
         [buffer, slot, ptr]: [Value; 3],
         mask: Option<Value>,
         run: Run,
@@ -56,6 +57,7 @@ impl Lower<'_> {
         let Some(layout) = self.layout(ptr) else {
             return self.unsupported("a copy without a layout");
         };
+        self.guard(inst, ptr, mask, self.elem(buffer));
         let (swizzle, _) = self.shared_form(buffer);
         let size = in_memory(self.elem(buffer)).size();
         let base = self.slot(buffer, slot);

@@ -4,7 +4,7 @@ use super::Context;
 use super::wanted::Wanted;
 use crate::Unsupported;
 use crate::layout::Layout;
-use crate::placed::{Extra, Placed, PlacedOp, PlacedType, Run, What};
+use crate::placed::{Extra, Placed, PlacedOp, PlacedType, Run, Watched, What};
 use naiad_ir::op::{Effects, OpInfo};
 use naiad_ir::tile::TileOp;
 use naiad_ir::{Block, Function, Inst, Value};
@@ -56,8 +56,12 @@ impl Emit<'_> {
             What::Tile(_) => self.context.known_run(inst),
             What::Extra(_) => Run::NONE,
         };
+        let site = match &what {
+            What::Tile(_) => self.context.watch.and_then(|watch| watch.site_of(inst)),
+            What::Extra(_) => None,
+        };
         self.to
-            .push(block, PlacedOp { what, results, run }, loc)
+            .push(block, PlacedOp { what, results, run, site: Watched(site) }, loc)
             .map_err(|why| Unsupported { what: why, loc: Some(loc) })
     }
 

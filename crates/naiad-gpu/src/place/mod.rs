@@ -19,6 +19,7 @@ mod wanted;
 use crate::Unsupported;
 use crate::layout::{Layout, numel_bits, sectors};
 use crate::placed::{Placed, Run};
+use crate::watch::Watch;
 use naiad_ir::tile::{Tile, TileOp};
 use naiad_ir::{Function, Shape, Value};
 use naiad_opt::axis::AxisInfo;
@@ -29,8 +30,9 @@ pub fn place(
     info: &AxisInfo,
     warp_bits: u32,
     options: &crate::Options,
+    watch: Option<&Watch>,
 ) -> Result<Function<Placed>, Unsupported> {
-    let context = Context { func, info, warp_bits, options };
+    let context = Context { func, info, warp_bits, options, watch };
     let natural = natural::natural(&context);
     let wanted = wanted::wanted(&context, &natural);
     let placed = emit::emit(&context, &wanted)?;
@@ -49,6 +51,7 @@ struct Context<'a> {
     info: &'a AxisInfo,
     warp_bits: u32,
     options: &'a crate::Options,
+    watch: Option<&'a Watch>,
 }
 
 /// Bytes that one thread moves at once.

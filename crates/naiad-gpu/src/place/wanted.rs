@@ -99,6 +99,7 @@ impl Wanted {
             TileOp::Scan { inputs, axis, .. } => {
                 all(context.along_axis(&context.shape(inputs[0]), *axis))
             }
+            TileOp::Assert { cond, .. } if context.is_tile(*cond) => all(own(*cond)),
             TileOp::Print { .. } | TileOp::Assert { .. } | TileOp::Assume { .. } => {
                 tiles.iter().map(|&v| (v, own(v))).collect()
             }

@@ -19,7 +19,7 @@ pub mod rules;
 mod types;
 mod verify;
 
-pub use ops::{Extra, PlacedOp, Run, What};
+pub use ops::{Extra, PlacedOp, Run, Watched, What};
 pub use types::{Place, PlacedType};
 
 use naiad_ir::{Dialect, Function};

@@ -2,6 +2,7 @@
 
 use super::{Placed, PlacedType};
 use naiad_ir::op::{Attr, Effects, Field, OpInfo, RawOp, Types};
+use naiad_ir::thread::Site;
 use naiad_ir::tile::{MemHints, TileOp};
 use naiad_ir::{Block, Function, Value};
 
@@ -12,6 +13,26 @@ pub struct PlacedOp {
     pub results: Vec<PlacedType>,
     /// Of an op on memory how memory lies; of a comparison which results are alike.
     pub run: Run,
+    /// What a report of a fault that the op finds speaks of.
+    pub site: Watched,
+}
+
+/// The site of an op that may find fault, of others none. In text `site=3`.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Watched(pub Option<Site>);
+
+impl Attr for Watched {
+    fn to_word(&self) -> String {
+        self.0.map_or_else(String::new, |site| site.to_word())
+    }
+
+    fn from_word(word: &str) -> Option<Watched> {
+        Site::from_word(word).map(|site| Watched(Some(site)))
+    }
+
+    fn omitted() -> Option<Watched> {
+        Some(Watched(None))
+    }
 }
 
 /// What is known of the addresses and of the mask of an access: along `axis`, each aligned group of
@@ -167,12 +188,14 @@ impl OpInfo<Placed> for PlacedOp {
             What::Tile(op) => {
                 let mut raw = op.to_raw();
                 self.run.put("run", &mut raw);
+                self.site.put("site", &mut raw);
                 return raw;
             }
             What::Extra(op) => op,
         };
         let mut raw = RawOp::new(Extra::NAMES[op.number()]);
         self.run.put("run", &mut raw);
+        self.site.put("site", &mut raw);
         match op {
             Extra::Convert { .. } | Extra::Alloc | Extra::Commit => {}
             Extra::Read { .. } | Extra::Free { .. } => {}
@@ -193,8 +216,9 @@ impl OpInfo<Placed> for PlacedOp {
     fn from_raw(mut raw: RawOp) -> Result<PlacedOp, String> {
         let results = raw.types.iter().map(|t| t.parse()).collect::<Result<_, String>>()?;
         let run = Field::take("run", &mut raw)?;
+        let site = Field::take("site", &mut raw)?;
         let Some(number) = Extra::NAMES.iter().position(|&n| n == raw.name) else {
-            return Ok(PlacedOp { what: TileOp::from_raw(raw)?.into(), results, run });
+            return Ok(PlacedOp { what: TileOp::from_raw(raw)?.into(), results, run, site });
         };
         let r = &mut raw;
         let op = match number {
@@ -213,7 +237,7 @@ impl OpInfo<Placed> for PlacedOp {
             _ => Extra::Free { buffer: Field::take("buffer", r)? },
         };
         raw.finish()?;
-        Ok(PlacedOp { what: op.into(), results, run })
+        Ok(PlacedOp { what: op.into(), results, run, site })
     }
 
     fn is_lanewise(&self) -> bool {

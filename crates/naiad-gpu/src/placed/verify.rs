@@ -98,6 +98,10 @@ fn on_tiles(f: &F, op: &TileOp, results: &[PlacedType]) -> Checked {
             let all: Vec<Value> = [*ptr, *value].into_iter().chain(*mask).collect();
             return one_layout(f, &all);
         }
+        TileOp::Assert { cond, mask, values, .. } => {
+            let all: Vec<Value> = std::iter::once(*cond).chain(*mask).chain(values.clone()).collect();
+            return one_layout(f, &all);
+        }
         _ => {}
     }
     let Some(PlacedType { ty, place: Place::Spread(layout) }) = results.first() else {
