@@ -389,3 +389,71 @@ def test_masks_of_other_shapes(call):
     with pytest.raises(triton.CompilationError) as caught:
         launch(call, {"x": np.zeros(8, np.int32)})
     assert caught.value.diagnostic["id"] == "shape-mismatch"
+
+
+# ---- accesses -------------------------------------------------------------------------------------
+
+
+def strays(body, inputs, grid=(1,), **options):
+    """The report of an access outside of memory, which debug mode finds on every machine."""
+    with pytest.raises(triton.OutOfBoundsError) as caught:
+        launch(body, inputs, pointers=list(inputs), grid=grid, **options)
+    return str(caught.value)
+
+
+def test_an_access_outside_of_memory():
+    x, y = np.zeros(13, np.float32), np.zeros(16, np.float32)
+    body = "i = tl.program_id(0) * 8 + tl.arange(0, 8)\ntl.store(y + i, tl.load(x + i))"
+    report = strays(body, {"x": x, "y": y}, grid=(2,))
+    assert "kernel `kernel` reads outside the memory of `x`: element 13" in report
+    assert "lane 5 of program (1, 0, 0)" in report
+    assert "its memory holds elements 0 to 12" in report
+    assert "tl.store(y + i, tl.load(x + i))" in report
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize(
+    "access, said",
+    [
+        ("tl.load(x + i)", "reads outside the memory of `x`: element 1000"),
+        ("tl.load(x - 1 - i)", "reads outside the memory of `x`: element -1"),
+        ("tl.store(x + i, i)", "writes outside the memory of `x`: element 1000"),
+        ("tl.atomic_add(x + i, i)", "atomically updates outside the memory of `x`: element 1000"),
+        ("tl.atomic_cas(x + i, i, i)", "atomically updates outside the memory of `x`: element 1000"),
+        ("tl.load(x + i, mask=i != 1000)", "reads outside the memory of `x`: element 1001"),
+        ("tl.load(x + 1000)", "reads outside the memory of `x`: element 1000"),
+        ("tl.store(x + 1000, 1)", "writes outside the memory of `x`: element 1000"),
+        ("tl.atomic_xchg(x + 1000, 1)", "atomically updates outside the memory of `x`: element 1000"),
+    ],
+)
+def test_accesses_of_every_kind(access, said, num_warps):
+    body = f"i = tl.arange(0, 1024)\nv = {access}"
+    if "load" in access:
+        body += "\ntl.store(x + tl.arange(0, 1), tl.sum(v + tl.zeros((1024,), tl.int32)))"
+    elif "store" in access:
+        body = body.replace("v = ", "")
+    assert said in strays(body, {"x": np.zeros(1000, np.int32)}, num_warps=num_warps)
+
+
+def test_memory_that_is_not_to_be_written():
+    x, y = np.zeros(8, np.int32), np.zeros(8, np.int32)
+    y.flags.writeable = False
+    report = strays("tl.store(y + tl.arange(0, 8), tl.load(x + tl.arange(0, 8)))", {"x": x, "y": y})
+    assert "writes `y`, which is read-only" in report
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_what_may_be_accessed(num_warps):
+    """To the last element, through views, masked, and by a pointer that leads to another argument."""
+    base = np.arange(64, dtype=np.int32)
+    x, out = base[8:24:2], np.zeros(1, np.int32)
+    body = """
+        i = tl.arange(0, 128)
+        a = tl.load(x - 8 + i, mask=i < 64)
+        b = tl.load(x + i * 1000000, mask=i < 1)
+        p = x if n > 3 else out
+        c = tl.load(p + i, mask=i < 1)
+        tl.store(out + tl.arange(0, 1), tl.sum(a) + tl.sum(b) + tl.sum(c))
+    """
+    launch(body, {"x": x, "out": out, "n": 5}, pointers=["x", "out"], num_warps=num_warps)
+    assert out[0] == base.sum() + 8 + 8

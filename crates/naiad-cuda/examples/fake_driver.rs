@@ -7,6 +7,8 @@
 //! |---|---|
 //! | `FAKE_CUDA_LOG` | names a file that gets a line for each launch |
 //! | `FAKE_CUDA_FAIL` | `cuLaunchKernel=700`: this function fails with this code, and where a kernel breaks a context so does every later call |
+//! | `FAKE_CUDA_RECORD` | `3=1,2,3`: launches write these words where parameter 3 points |
+//! | `FAKE_CUDA_CAPTURES` | `0=1`: streams are being captured |
 //! | `FAKE_CUDA_FACTS` | `97=65536,8=49152`: other attributes of the device |
 //! | `FAKE_CUDA_USES` | `4=255,3=16,0=128`: other attributes of functions |
 
@@ -53,6 +55,25 @@ fn setting(variable: &str, attribute: c_int, usual: c_int) -> c_int {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     let mut found = pairs.filter(|(a, _)| a.parse() == Ok(attribute));
     found.find_map(|(_, value)| value.parse().ok()).unwrap_or(usual)
+}
+
+/// Has a launch write words where one of its parameters points.
+///
+/// # Safety
+///
+/// As for a launch; there is room for the words.
+unsafe fn record(function: &Function, params: *mut *mut c_void) {
+    let Ok(text) = std::env::var("FAKE_CUDA_RECORD") else { return };
+    let Some((at, words)) = text.split_once('=') else { return };
+    let Some(i) = at.parse().ok().filter(|&i: &usize| i < function.params.len()) else { return };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let address = params.add(i).read().cast::<usize>().read();
+        let to = std::ptr::with_exposed_provenance_mut::<u64>(address);
+        for (i, word) in words.split(',').filter_map(|w| w.parse().ok()).enumerate() {
+            to.add(i).write(word);
+        }
+    }
 }
 
 macro_rules! driver {
@@ -209,8 +230,9 @@ driver! {
             let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
             file.ok().map(Mutex::new)
         });
-        let Some(log) = log else { return 0 };
         let function = &*function.cast::<Function>();
+        record(function, params);
+        let Some(log) = log else { return 0 };
         let value = |(i, &size): (usize, &usize)| {
             let mut bytes = [0u8; 8];
             let from = (*params.add(i)).cast::<u8>();
@@ -231,6 +253,7 @@ driver! {
     }
     // Not given back: a test that uses it afterwards is to fail in its own words.
     fn cuMemFree_v2(_address: u64) { 0 }
+    fn cuMemFreeHost(_memory: *mut c_void) { 0 }
     fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) {
         let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
         std::ptr::copy_nonoverlapping(from.cast(), to, bytes);
@@ -240,6 +263,13 @@ driver! {
         let from = std::ptr::with_exposed_provenance::<u8>(from as usize);
         std::ptr::copy_nonoverlapping(from, to.cast(), bytes);
         0
+    }
+    fn cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, _flags: c_uint) {
+        let words = vec![0u128; bytes.div_ceil(16)].into_boxed_slice();
+        give!(memory = Box::leak(words).as_mut_ptr().cast())
+    }
+    fn cuMemHostGetDevicePointer_v2(address: *mut u64, memory: *mut c_void, _flags: c_uint) {
+        give!(address = memory.expose_provenance() as u64)
     }
     fn cuMemsetD8_v2(address: u64, value: u8, bytes: usize) {
         std::ptr::write_bytes(std::ptr::with_exposed_provenance_mut::<u8>(address as usize), value, bytes);
@@ -262,6 +292,9 @@ driver! {
     }
     fn cuStreamDestroy_v2(_stream: Handle) { 0 }
     fn cuStreamSynchronize(_stream: Handle) { 0 }
+    fn cuStreamIsCapturing(_stream: Handle, status: *mut c_int) {
+        give!(status = setting("FAKE_CUDA_CAPTURES", 0, 0))
+    }
     fn cuEventCreate(event: *mut Handle, _flags: c_uint) {
         give!(event = std::ptr::without_provenance_mut(0x3000))
     }

@@ -75,6 +75,9 @@ functions! {
     free = "cuMemFree_v2" (address: u64);
     to_device = "cuMemcpyHtoD_v2" (to: u64, from: *const c_void, bytes: usize);
     to_host = "cuMemcpyDtoH_v2" (to: *mut c_void, from: u64, bytes: usize);
+    host_alloc = "cuMemHostAlloc" (memory: *mut *mut c_void, bytes: usize, flags: c_uint);
+    host_free = "cuMemFreeHost" (memory: *mut c_void);
+    host_address = "cuMemHostGetDevicePointer_v2" (address: *mut u64, memory: *mut c_void, flags: c_uint);
     fill = "cuMemsetD8_v2" (address: u64, value: u8, bytes: usize);
     memory_info = "cuMemGetInfo_v2" (free: *mut usize, total: *mut usize);
     pointer_attribute = "cuPointerGetAttribute" (value: *mut c_void, attribute: c_int, address: u64);
@@ -82,6 +85,7 @@ functions! {
     stream_create = "cuStreamCreate" (stream: *mut Handle, flags: c_uint);
     stream_destroy = "cuStreamDestroy_v2" (stream: Handle);
     stream_synchronize = "cuStreamSynchronize" (stream: Handle);
+    stream_capturing = "cuStreamIsCapturing" (stream: Handle, status: *mut c_int);
     event_create = "cuEventCreate" (event: *mut Handle, flags: c_uint);
     event_destroy = "cuEventDestroy_v2" (event: Handle);
     event_record = "cuEventRecord" (event: Handle, stream: Handle);

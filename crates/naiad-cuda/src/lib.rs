@@ -33,6 +33,6 @@ pub use context::{Context, Facts};
 pub use driver::Driver;
 pub use error::{Code, Error, Result};
 pub use link::{JitOptions, Linked, link};
-pub use memory::Memory;
+pub use memory::{Mapped, Memory};
 pub use module::{Function, Module, Uses};
 pub use stream::{Event, RawStream, Stream};

@@ -1,4 +1,4 @@
-//! Bytes on a device.
+//! Bytes on a device, and words of the host that a device writes.
 
 use crate::{Context, Result};
 use std::sync::Arc;
@@ -88,5 +88,65 @@ impl Drop for Memory {
             // SAFETY: allocated by `new`, and nobody has the address any more.
             unsafe { (self.context.driver().api().free)(self.address) };
         }
+    }
+}
+
+/// Words of the host's memory that a device reads and writes too. They outlive what a kernel does to its
+/// context.
+pub struct Mapped {
+    context: Arc<Context>,
+    words: *mut u64,
+    count: usize,
+    address: u64,
+}
+
+// SAFETY: the memory is anyone's who has the value.
+unsafe impl Send for Mapped {}
+// SAFETY: as above; words are read whole, and written by whoever has it alone.
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    /// All 0.
+    pub fn new(context: &Arc<Context>, count: usize) -> Result<Mapped> {
+        const MAPPED: u32 = 2;
+        let _here = context.enter()?;
+        let api = context.driver().api();
+        let mut memory = std::ptr::null_mut();
+        // SAFETY: there is room for an address.
+        let code = unsafe { (api.host_alloc)(&raw mut memory, 8 * count.max(1), MAPPED) };
+        context.check(code, "allocating memory that a device shares")?;
+        let words: *mut u64 = memory.cast();
+        let mut mapped = Mapped { context: context.clone(), words, count, address: 0 };
+        mapped.clear();
+        // SAFETY: the memory was just allocated so; there is room for an address.
+        let code = unsafe { (api.host_address)(&raw mut mapped.address, memory, 0) };
+        context.check(code, "asking for a device's address of memory").map(|()| mapped)
+    }
+
+    /// Where the device finds it.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// What the words are now; what kernels wrote that were waited for is there.
+    pub fn read(&self) -> Vec<u64> {
+        // SAFETY: there are so many words. A device may be writing them.
+        (0..self.count).map(|i| unsafe { self.words.add(i).read_volatile() }).collect()
+    }
+
+    /// Sets all words to 0.
+    pub fn clear(&mut self) {
+        for i in 0..self.count {
+            // SAFETY: there are so many words.
+            unsafe { self.words.add(i).write_volatile(0) };
+        }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        let Ok(_here) = self.context.enter() else { return };
+        // SAFETY: allocated by `new`.
+        unsafe { (self.context.driver().api().host_free)(self.words.cast()) };
     }
 }

@@ -17,6 +17,15 @@ unsafe impl Sync for RawStream {}
 impl RawStream {
     pub const DEFAULT: RawStream = RawStream(std::ptr::null_mut());
 
+    /// Whether what is queued on it becomes part of a graph, and runs when that is launched.
+    pub fn is_capturing(self, context: &Context) -> Result<bool> {
+        let _here = context.enter()?;
+        let mut status = 0;
+        // SAFETY: there is room for the status; the stream lives, as its maker promised.
+        let code = unsafe { (context.driver().api().stream_capturing)(self.0, &raw mut status) };
+        context.check(code, "asking whether a stream is captured").map(|()| status != 0)
+    }
+
     /// The stream that torch and others name by this number.
     ///
     /// # Safety

@@ -12,7 +12,8 @@ use naiad_opt::ranges::Inputs;
 
 /// The kernel's code, for a number of warps.
 fn machine(text: &str, num_warps: u32) -> Machine {
-    let options = Options { capability: 80, num_warps, num_stages: 3, precise: true, guarded: false };
+    let options =
+        Options { capability: 80, num_warps, num_stages: 3, precise: true, guarded: false };
     match Machine::with(&kernel(text), &Inputs::default(), &options) {
         Ok(machine) => machine,
         Err(Refused::Unsupported(why) | Refused::Wrong(why)) => panic!("{why}"),

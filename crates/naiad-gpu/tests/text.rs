@@ -29,7 +29,8 @@ struct Asked {
 }
 
 fn asked(title: &str) -> Asked {
-    let options = Options { capability: 80, num_warps: 4, num_stages: 3, precise: false, guarded: false };
+    let options =
+        Options { capability: 80, num_warps: 4, num_stages: 3, precise: false, guarded: false };
     let mut asked = Asked { options, aligned: false };
     let words = title.split_once('|').map_or("", |(_, words)| words);
     for word in words.split_whitespace() {
@@ -38,6 +39,7 @@ fn asked(title: &str) -> Asked {
         match word.split_once(['=', '_']) {
             None if word == "aligned" => asked.aligned = true,
             None if word == "precise" => options.precise = true,
+            None if word == "guarded" => options.guarded = true,
             Some(("sm", n)) => options.capability = number(n),
             Some(("warps", n)) => options.num_warps = number(n),
             Some(("stages", n)) => options.num_stages = number(n),

@@ -244,7 +244,8 @@ fn kernels_use_what_they_used() {
                 capability,
                 num_warps: case.warps,
                 num_stages: case.stages,
-                precise: false, guarded: false,
+                precise: false,
+                guarded: false,
             };
             let code = naiad_gpu::compile(&func, &case.inputs(&func), &options);
             let code = match code {

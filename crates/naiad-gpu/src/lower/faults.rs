@@ -79,8 +79,7 @@ impl Lower<'_> {
         let offset = self.b.binary(BinaryFn::Sub, addr, from);
         let size = self.b.i64(size);
         let end = self.b.binary(BinaryFn::Add, offset, size);
-        let [offset, end, bytes] =
-            [offset, end, bytes].map(|x| self.b.bitcast(x, Scalar::U64));
+        let [offset, end, bytes] = [offset, end, bytes].map(|x| self.b.bitcast(x, Scalar::U64));
         // What lies before the beginning is far behind it as an unsigned number, but for its end.
         let begins = self.b.compare(Predicate::Lt, offset, bytes);
         let ends = self.b.compare(Predicate::Le, end, bytes);
@@ -163,8 +162,7 @@ impl Lower<'_> {
         let [y, z] = [1, 2].map(|axis| self.b.op(ThreadOp::BlockId { axis }));
         let rows = self.b.op(ThreadOp::NumBlocks { axis: 1 });
         let wide = [self.program, self.programs, y, rows, z];
-        let [x, columns, y, rows, z] =
-            wide.map(|v| self.b.cast(v, Scalar::I64, Rounding::Nearest));
+        let [x, columns, y, rows, z] = wide.map(|v| self.b.cast(v, Scalar::I64, Rounding::Nearest));
         let above = self.b.binary(BinaryFn::Mul, rows, z);
         let row = self.b.binary(BinaryFn::Add, y, above);
         let before = self.b.binary(BinaryFn::Mul, row, columns);

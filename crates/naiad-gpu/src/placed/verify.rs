@@ -2,6 +2,8 @@
 //!
 //! - A tile's layout covers it; a scalar has none. In shared memory each element has a position of its
 //!   own, in one slot or more.
+//! - Elements and shapes are those that the same op of Tile IR gives and takes; its operands are not in
+//!   shared memory.
 //! - An op that moves no element has its operands in the layouts that [`rules`] say for its results'.
 //! - Operands of an op on memory are in one layout.
 //! - `reduce`: the inputs are in one layout, the results in what is left of it.
@@ -10,8 +12,9 @@
 
 use super::{Extra, Place, Placed, PlacedOp, PlacedType, What, rules};
 use crate::layout::numel_bits;
-use naiad_ir::tile::TileOp;
-use naiad_ir::{Block, Function, OpInfo, Type, Value};
+use naiad_ir::tile::{Tile, TileOp};
+use naiad_ir::{Block, Function, OpInfo, Scalar, Shape, Type, Value};
+use std::fmt::Display;
 
 type F = Function<Placed>;
 type Checked = Result<(), String>;
@@ -25,7 +28,10 @@ pub(super) fn op(f: &F, op: &PlacedOp) -> Checked {
         sound(ty)?;
     }
     match &op.what {
-        What::Tile(tile) => on_tiles(f, tile, &op.results),
+        What::Tile(tile) => {
+            types_of_tiles(f, tile, &op.results)?;
+            on_tiles(f, tile, &op.results)
+        }
         What::Extra(extra) => on_places(f, extra, &op.results),
     }
 }
@@ -49,8 +55,54 @@ fn types(f: &F, values: &[Value]) -> Vec<PlacedType> {
     values.iter().map(|&v| f.ty(v)).collect()
 }
 
-fn same(have: &[PlacedType], want: &[PlacedType], what: &str) -> Checked {
-    check(have == want, || format!("{what} are {have:?}, wants {want:?}"))
+fn same<T: PartialEq + Display>(have: &[T], want: &[T], what: &str) -> Checked {
+    let list = |types: &[T]| {
+        let names: Vec<String> = types.iter().map(T::to_string).collect();
+        format!("({})", names.join(", "))
+    };
+    check(have == want, || format!("{what} are {}, wants {}", list(have), list(want)))
+}
+
+/// Elements and shapes, wherever they are.
+fn types_of_tiles(f: &F, op: &TileOp, results: &[PlacedType]) -> Checked {
+    let scalar = |&v: &Value| f.ty(v).ty.with_shape(Shape::SCALAR);
+    let plain = |values: &[Value]| -> Vec<Type> { values.iter().map(|&v| f.ty(v).ty).collect() };
+    let have: Vec<Type> = results.iter().map(|r| r.ty).collect();
+    match op {
+        // Of these the yields and results are held against each other with their layouts.
+        TileOp::While { .. } => return Ok(()),
+        TileOp::If { cond, .. } => {
+            return same(&plain(&[*cond]), &[Type::scalar(Scalar::I1)], "conditions");
+        }
+        TileOp::Map { inputs, pack, body } => {
+            let want: Vec<Type> = inputs.iter().flat_map(|v| vec![scalar(v); *pack]).collect();
+            same(&plain(f.block_params(*body)), &want, "parameters of the function")?;
+            let shape = f.ty(inputs[0]).ty.shape;
+            let given = plain(passed(f, *body));
+            let want: Vec<Type> =
+                given.iter().step_by((*pack).max(1)).map(|t| t.with_shape(shape)).collect();
+            return same(&have, &want, "results");
+        }
+        TileOp::Reduce { inputs, body, .. } | TileOp::Scan { inputs, body, .. } => {
+            let one: Vec<Type> = inputs.iter().map(scalar).collect();
+            let two = [one.clone(), one.clone()].concat();
+            same(&plain(f.block_params(*body)), &two, "parameters of the combine function")?;
+            same(&plain(passed(f, *body)), &one, "yields of the combine function")?;
+        }
+        _ => {}
+    }
+    // The op on values of the same types, which are nowhere.
+    let mut nowhere = Function::<Tile>::new("");
+    let (mut mirrored, mut shared) = (op.clone(), None);
+    mirrored.each_value_mut(&mut |v| {
+        let ty = f.ty(*v);
+        if matches!(ty.place, Place::Shared { .. }) {
+            shared = Some(*v);
+        }
+        *v = nowhere.add_param("", ty.ty);
+    });
+    check(shared.is_none(), || "an operand is in shared memory".to_string())?;
+    same(&have, &mirrored.infer(&nowhere)?, "results")
 }
 
 fn passed(f: &F, block: Block) -> &[Value] {
@@ -99,7 +151,7 @@ fn on_tiles(f: &F, op: &TileOp, results: &[PlacedType]) -> Checked {
             return one_layout(f, &all);
         }
         TileOp::Assert { cond, mask, values, .. } => {
-            let all: Vec<Value> = std::iter::once(*cond).chain(*mask).chain(values.clone()).collect();
+            let all: Vec<Value> = [*cond].into_iter().chain(*mask).chain(values.clone()).collect();
             return one_layout(f, &all);
         }
         _ => {}

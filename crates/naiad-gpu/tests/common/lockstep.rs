@@ -38,7 +38,8 @@ pub fn options(seed: u64) -> Options {
         capability: [80, 89, 90][pick(3, 3) as usize],
         num_warps: 1 << pick(4, 4),
         num_stages: 1 + pick(5, 4) as u32,
-        precise: true, guarded: false,
+        precise: true,
+        guarded: false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! A kernel's way from Tile IR to machine code that is loaded, and its launch.
 
 use super::cache;
+use super::faults::Faults;
 use super::{Gpu, error, waits_for_each};
 use crate::{Error, Result};
 use naiad_cuda::{Function as Loaded, JitOptions, Linked, Module, RawStream, Uses, link};
@@ -51,6 +52,7 @@ pub struct GpuCode {
     /// Machine code.
     pub cubin: Vec<u8>,
     pub times: Times,
+    faults: Option<Arc<Faults>>,
 }
 
 /// How long the parts of a compilation took.
@@ -137,7 +139,12 @@ impl GpuCode {
         let function = function.map_err(|e| gpu.fault(&e))?;
         let times = Times { compile, link, load: start.elapsed(), cached };
         let name = Arc::from(func.name.as_str());
-        let made = GpuCode { gpu, name, function, ptx, cubin, times };
+        let faults = match &ptx.code.watch {
+            Some(watch) => Some(Arc::new(Faults::new(gpu, watch)?)),
+            None => None,
+        };
+        faults.iter().for_each(|faults| gpu.watch(faults));
+        let made = GpuCode { gpu, name, function, ptx, cubin, times, faults };
         made.registers_suffice()?;
         Ok(made)
     }
@@ -163,7 +170,7 @@ impl GpuCode {
         blocks.map_err(|e| self.gpu.fault(&e))
     }
 
-    /// Queues the programs of a grid.
+    /// Queues the programs of a grid; of a kernel that tells of its faults waits for them.
     ///
     /// # Safety
     ///
@@ -182,6 +189,10 @@ impl GpuCode {
         // A value is read from its first bytes, as many as its type has.
         let mut values: SmallVec<[u64; 24]> = args.iter().map(bits).collect();
         values.push(u64::from(grid[0]));
+        let mut watching = self.faults.as_ref().map(|faults| (faults, faults.lock()));
+        if let Some((faults, record)) = &mut watching {
+            values.extend(faults.begin(record, grid, args));
+        }
         let params: SmallVec<[*const c_void; 24]> =
             values.iter().map(|value| std::ptr::from_ref(value).cast()).collect();
         let blocks = self.ptx.code.blocks(grid);
@@ -192,6 +203,15 @@ impl GpuCode {
             self.function.launch(blocks, self.threads(), self.shared_bytes(), stream, &params)
         };
         queued.map_err(|e| self.gpu.fault(&e))?;
+        if let Some((faults, mut record)) = watching {
+            // What a graph launches later is told of at the next wait.
+            if stream.is_capturing(self.gpu.context()).map_err(|e| self.gpu.fault(&e))? {
+                return Ok(());
+            }
+            let done = self.gpu.wait();
+            faults.judge(&mut record, &done)?;
+            return done;
+        }
         match waits_for_each() {
             true => self.gpu.synchronize(),
             false => Ok(()),

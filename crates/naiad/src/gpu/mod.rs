@@ -6,11 +6,14 @@
 //!
 //! A launch is queued and not waited for: what is wrong with it is found at the next wait, or by any
 //! later call. Nothing but the address of a tensor is known to its kernel, and what it touches is not
-//! guarded as on a CPU: a kernel that strays is run under the checker, on the CPU, to be told its line.
+//! guarded as on a CPU: a kernel that strays is run in debug mode, or under the checker on the CPU, to be
+//! told its line. In debug mode a launch is waited for, and what its kernel found is read: see
+//! `faults.rs`.
 
 mod buffer;
 mod cache;
 mod code;
+mod faults;
 mod variants;
 
 pub use buffer::CudaBuffer;
@@ -19,16 +22,19 @@ pub use code::{GpuCode, Ptx, Target, Times, ptx};
 pub(crate) use variants::Compiled;
 
 use crate::{Error, Result};
+use faults::Faults;
 use naiad_cuda::{Context, Driver, Facts};
 use naiad_diag::{Diagnostic, Id};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// A GPU that is ready for work; there is one of each in a process.
 pub struct Gpu {
     context: Arc<Context>,
     /// The latest launches that nobody has waited for.
     launched: Mutex<VecDeque<(Arc<str>, [u32; 3])>>,
+    /// The records of kernels that tell of their faults.
+    faults: Mutex<Vec<Weak<Faults>>>,
 }
 
 /// How many launches are remembered for the message of a fault.
@@ -61,7 +67,7 @@ impl Gpu {
                 _ => report,
             })
         })?;
-        Ok(Gpu { context, launched: Mutex::default() })
+        Ok(Gpu { context, launched: Mutex::default(), faults: Mutex::default() })
     }
 
     pub fn facts(&self) -> &Facts {
@@ -79,6 +85,17 @@ impl Gpu {
 
     /// Waits until all that was queued is done; a fault of a launch comes back here.
     pub fn synchronize(&self) -> Result<()> {
+        let done = self.wait();
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.retain(|faults| faults.strong_count() > 0);
+        for faults in faults.iter().filter_map(Weak::upgrade) {
+            faults.told(&done)?;
+        }
+        done
+    }
+
+    /// Waits, and looks at no record.
+    fn wait(&self) -> Result<()> {
         let done = self.context.synchronize().map_err(|e| self.fault(&e));
         if done.is_ok() {
             self.lock().clear();
@@ -92,6 +109,12 @@ impl Gpu {
             Ok(gpu) => gpu.fault(e),
             Err(_) => error(e),
         }
+    }
+
+    /// Notes that a kernel has a record to look at.
+    fn watch(&self, faults: &Arc<Faults>) {
+        let mut all = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(Arc::downgrade(faults));
     }
 
     /// Notes a launch, for the message of a fault.
@@ -133,7 +156,8 @@ impl Gpu {
             ),
         };
         report
-            .help("`naiad check` runs the script on the CPU and tells the line of a stray access")
+            .help("launched with `debug=True` a kernel tells the line of a stray access")
+            .help("`naiad check` runs the script on the CPU, and finds more")
             .into()
     }
 }
