@@ -31,6 +31,10 @@ BEFORE = """
     def total(x, y, BLOCK: tl.constexpr):
         tl.store(y, tl.sum(tl.load(x + tl.arange(0, BLOCK))))
 
+    @triton.jit
+    def touch(x):
+        tl.store(x + tl.arange(0, 64), 1.0)
+
     class Array:
         "Memory that says it is a GPU's."
 
@@ -158,6 +162,29 @@ def test_faults_name_their_launch(script):
     assert "nothing more can be done with the GPU" in out
     out = script(twice, **fails, NAIAD_CUDA_SYNC="1")
     assert out.startswith("GpuError") and "the launch of `add` with [4, 1, 1] broke" in out, out
+
+
+def test_what_a_kernel_finds_at_fault_is_told(script):
+    """Program 2, lane 5 of 64, the one lane, the first site, address 256: see `crates/naiad-gpu/src/watch.rs`."""
+    record = {"FAKE_CUDA_RECORD": f"2=3,{59 + (1 << 32)},1,256"}
+    launch = """
+        said(lambda: touch[(4,)](x, debug=True))
+        said(lambda: _naiad.gpu_synchronize(0))
+        said(lambda: touch[(4,)](x))
+    """
+    out = script(launch, **record)
+    assert out.startswith("OutOfBoundsError"), out
+    assert "kernel `touch` writes outside the memory of `x`" in out and "lane 5 of program (2, 0, 0)" in out, out
+    assert "tl.store(x + tl.arange(0, 64), 1.0)" in out and "launched with the grid [4, 1, 1]" in out, out
+    assert out.endswith("fine\nfine\n"), out
+    address = re.findall(r"params=(.*)", "\n".join(script.log()))[0].split(",")
+    assert address[0] == address[3] and address[1] == "4" and address[4] == "4000", address
+    # Where the kernel broke the context too, what it found is told all the same.
+    out = script(launch, **record, FAKE_CUDA_FAIL="cuLaunchKernel=700")
+    assert out.startswith("OutOfBoundsError") and "nothing more can be done with the GPU" in out, out
+    # A captured launch runs later.
+    out = script(launch, **record, FAKE_CUDA_CAPTURES="0=1")
+    assert out.startswith("fine\nOutOfBoundsError") and "writes outside the memory of `x`" in out, out
 
 
 def test_what_the_driver_says_is_told(script):

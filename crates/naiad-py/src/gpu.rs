@@ -2,11 +2,13 @@
 
 use crate::dlpack;
 use crate::errors::exception;
+use crate::tensor::storage_on_gpu;
 use naiad::cuda::RawStream;
-use naiad::{Gpu, GpuCode, Grid};
+use naiad::{Gpu, GpuCode, Grid, Slot};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How many GPUs there are; 0 where there is no driver.
@@ -49,6 +51,38 @@ pub fn gpu_facts(py: Python<'_>, ordinal: u32) -> PyResult<Bound<'_, PyDict>> {
 pub fn gpu_synchronize(py: Python<'_>, ordinal: u32) -> PyResult<()> {
     let done = py.detach(|| Gpu::get(ordinal)?.synchronize());
     done.map_err(|e| exception(py, &e))
+}
+
+/// Where the memory of the tensors among a launch's arguments begins and ends. Only a kernel that watches
+/// where it goes wants to know.
+pub fn memory(slots: Vec<Slot<Bound<'_, PyAny>>>) -> PyResult<Vec<Range<usize>>> {
+    let mut found = Vec::new();
+    for slot in slots {
+        match slot {
+            Slot::Given(object) => memory_of(&object, &mut found)?,
+            Slot::Rest(objects) => {
+                objects.iter().try_for_each(|object| memory_of(object, &mut found))?;
+            }
+            Slot::Default => {}
+        }
+    }
+    Ok(found)
+}
+
+fn memory_of(object: &Bound<'_, PyAny>, found: &mut Vec<Range<usize>>) -> PyResult<()> {
+    let py = object.py();
+    if let Ok(items) = object.cast::<PyTuple>() {
+        return items.iter().try_for_each(|item| memory_of(&item, found));
+    }
+    if let Some(range) = storage_on_gpu(object)? {
+        found.push(range);
+    } else if let Some(base) = object.getattr_opt(intern!(py, "base"))?
+        && !base.is_none()
+    {
+        // Descriptors, and tensors that are reinterpreted.
+        return memory_of(&base, found);
+    }
+    Ok(())
 }
 
 /// The code of a launch; compiles it where needed, while other threads run Python.

@@ -213,8 +213,13 @@ impl PyKernel {
         let this = slf.get();
         let bound = this.bind_arguments(args, kwargs)?;
         let grid = this.grid(py, grid, &bound)?;
-        let launch = this.prepare(py, bound)?;
+        let debug = this.core.config().debug || bound.options.iter().any(|(k, _)| **k == *"debug");
+        let given = debug.then(|| bound.slots.clone());
+        let mut launch = this.prepare(py, bound)?;
         show_news(py, &launch)?;
+        if let (Some(given), Location::Cuda(_)) = (given, launch.location) {
+            launch.know_memory(&gpu::memory(given)?);
+        }
         if let Location::Cuda(ordinal) = launch.location
             && !check::is_active()
         {

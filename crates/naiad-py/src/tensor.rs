@@ -222,6 +222,30 @@ fn check_negated(is_neg: &Bound<'_, PyAny>) -> Result<(), Trouble> {
     }
 }
 
+/// Where the memory of a tensor on a GPU begins and ends, as far as it says so.
+pub fn storage_on_gpu(obj: &Bound<'_, PyAny>) -> PyResult<Option<Range<usize>>> {
+    let py = obj.py();
+    if let Some(untyped) = obj.getattr_opt(intern!(py, "untyped_storage"))? {
+        return Ok(storage_range(&untyped.call0()?).ok());
+    }
+    let Some(interface) = obj.getattr_opt(intern!(py, "__cuda_array_interface__"))? else {
+        return Ok(None);
+    };
+    let typestr: String = interface.get_item(intern!(py, "typestr"))?.extract()?;
+    let (address, _): (usize, bool) = interface.get_item(intern!(py, "data"))?.extract()?;
+    let shape: Vec<usize> = interface.get_item(intern!(py, "shape"))?.extract()?;
+    let strides = interface.get_item(intern!(py, "strides")).ok().filter(|s| !s.is_none());
+    let Ok(size) = typestr[2..].parse::<usize>() else { return Ok(None) };
+    let strides: Vec<isize> = match strides {
+        Some(strides) => strides.extract()?,
+        None => {
+            let inner = |d: usize| shape[d + 1..].iter().product::<usize>() * size;
+            (0..shape.len()).map(|d| inner(d) as isize).collect()
+        }
+    };
+    Ok(extent(address, size, &shape, &strides))
+}
+
 /// The addresses of an untyped storage of torch's.
 fn storage_range(untyped: &Bound<'_, PyAny>) -> Result<Range<usize>, Trouble> {
     let py = untyped.py();

@@ -109,7 +109,7 @@ impl<H: LiveHost> Kernel<H> {
     }
 
     /// What launches have without options of their own.
-    fn config(&self) -> LaunchConfig {
+    pub fn config(&self) -> LaunchConfig {
         let KernelOptions { debug, cuda_capability, .. } = self.options;
         LaunchConfig { debug, cuda_capability, ..LaunchConfig::default() }
     }
@@ -404,7 +404,20 @@ impl Launch {
         self.made.gpu.make(key, gpu, &self.made.compiled.func)
     }
 
-    /// Queues the programs of the grid on a stream, and waits for nothing; an empty grid runs nothing.
+    /// Says where memory on the GPU begins and ends that arguments may be in. Of a tensor in none of it
+    /// it is not known, and no access through it counts as outside.
+    pub fn know_memory(&mut self, memory: &[std::ops::Range<usize>]) {
+        for arg in &mut self.args {
+            let Arg::Tensor(tensor) = arg else { continue };
+            let at = tensor.address;
+            let holds = |range: &&std::ops::Range<usize>| range.start <= at && at <= range.end;
+            let within = memory.iter().filter(holds).min_by_key(|range| range.len());
+            tensor.storage = within.cloned().unwrap_or(0..usize::MAX);
+        }
+    }
+
+    /// Queues the programs of the grid on a stream; an empty grid runs nothing. Waits for nothing but, in
+    /// debug mode, for what the kernel finds at fault.
     ///
     /// # Safety
     ///

@@ -190,7 +190,10 @@ impl GpuCode {
         let mut values: SmallVec<[u64; 24]> = args.iter().map(bits).collect();
         values.push(u64::from(grid[0]));
         let mut watching = self.faults.as_ref().map(|faults| (faults, faults.lock()));
+        // What a graph launches later is told of at the next wait.
+        let mut is_later = false;
         if let Some((faults, record)) = &mut watching {
+            is_later = stream.is_capturing(self.gpu.context()).map_err(|e| self.gpu.fault(&e))?;
             values.extend(faults.begin(record, grid, args));
         }
         let params: SmallVec<[*const c_void; 24]> =
@@ -203,16 +206,12 @@ impl GpuCode {
             self.function.launch(blocks, self.threads(), self.shared_bytes(), stream, &params)
         };
         queued.map_err(|e| self.gpu.fault(&e))?;
-        if let Some((faults, mut record)) = watching {
-            // What a graph launches later is told of at the next wait.
-            if stream.is_capturing(self.gpu.context()).map_err(|e| self.gpu.fault(&e))? {
-                return Ok(());
-            }
+        if let Some((faults, mut record)) = watching.filter(|_| !is_later) {
             let done = self.gpu.wait();
             faults.judge(&mut record, &done)?;
             return done;
         }
-        match waits_for_each() {
+        match waits_for_each() && !is_later {
             true => self.gpu.synchronize(),
             false => Ok(()),
         }
