@@ -12,8 +12,11 @@ use naiad_opt::ranges::Inputs;
 
 /// The kernel's code, for a number of warps.
 fn machine(text: &str, num_warps: u32) -> Machine {
-    let options =
-        Options { capability: 80, num_warps, num_stages: 3, precise: true, guarded: false };
+    machine_with(text, num_warps, false)
+}
+
+fn machine_with(text: &str, num_warps: u32, guarded: bool) -> Machine {
+    let options = Options { capability: 80, num_warps, num_stages: 3, precise: true, guarded };
     match Machine::with(&kernel(text), &Inputs::default(), &options) {
         Ok(machine) => machine,
         Err(Refused::Unsupported(why) | Refused::Wrong(why)) => panic!("{why}"),
@@ -122,5 +125,44 @@ fn what_a_loops_test_reads_is_not_overwritten_behind_it() {
         let mut y = vec![0i32];
         machine(&text, warps).run([1; 3], &[tensor(&mut y), int(3)], None).unwrap();
         assert_eq!(y[0], 2047 * 1024, "{warps} warps");
+    }
+}
+
+/// What a guard has threads wait for where it fails is not waited for where it holds: a warp that has used
+/// all of the shared memory for ops waits before it uses it again.
+#[test]
+fn guards_that_hold_wait_for_nobody() {
+    let gather = |to: &str, of: &str| {
+        format!("  %{to} = gather %{of}, %j axis=0 : <1024xi32>\n  store %yp, %{to}\n")
+    };
+    let text = format!(
+        "tile @f(%x x: *i32, %y y: *i32, %n n: i32) {{
+  %i = arange start=0 end=1024 : <1024xi32>
+  %ns = splat %n shape=(1024,) : <1024xi32>
+  %j = binary.xor %i, %ns : <1024xi32>
+  %xs = splat %x shape=(1024,) : <1024x*i32>
+  %xp = ptr_add %xs, %i : <1024x*i32>
+  %ys = splat %y shape=(1024,) : <1024x*i32>
+  %yp = ptr_add %ys, %i : <1024x*i32>
+  %v = load %xp : <1024xi32>
+{}{}{}{}  %s = reduce inputs=[%d] axis=0 {{
+  ^(%p: i32, %q: i32):
+    %r = binary.add %p, %q : i32
+    yield values=[%r]
+  }} : i32
+  store %y, %s
+  return
+}}",
+        gather("a", "v"),
+        gather("b", "a"),
+        gather("c", "b"),
+        gather("d", "c"),
+    );
+    for warps in [1, 4] {
+        let (mut x, mut y) = (Vec::from_iter(0..1024i32), vec![0i32; 1024]);
+        let args = [tensor(&mut x), tensor(&mut y), int(37)];
+        machine_with(&text, warps, true).run([1; 3], &args, None).unwrap();
+        assert_eq!(y[0], 1023 * 512, "{warps} warps");
+        assert_eq!(y[1..], x[1..], "{warps} warps");
     }
 }

@@ -91,12 +91,15 @@ impl Lower<'_> {
         let Some(record) = self.record else { return };
         let any = fails[1..].iter().fold(fails[0], |a, &b| self.b.binary(BinaryFn::Or, a, b));
         let failed = self.any_of_program(any);
+        // Where nothing fails nobody waits.
+        let in_use = self.in_use;
         self.where_true(Some(failed), |lower| {
             let first = lower.first_failing(at, fails, values);
             let number = lower.program_number();
             lower.record_fault(record, site, number, &first);
             lower.b.run(ThreadOp::Exit {});
         });
+        self.in_use = in_use;
     }
 
     /// Whether any thread of the program passes true.

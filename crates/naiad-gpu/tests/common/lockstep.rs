@@ -2,9 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use naiad_gpu::{Code, Options};
-use naiad_interp::Arg;
+use naiad_gpu::{Code, Extent, Options};
 use naiad_interp::lockstep::{self, BlockShape};
+use naiad_interp::{Arg, TensorArg};
 use naiad_ir::scalar::{Rounding, cast_bits};
 use naiad_ir::thread::uniform::{self, Uniform};
 use naiad_ir::tile::Tile;
@@ -39,7 +39,7 @@ pub fn options(seed: u64) -> Options {
         num_warps: 1 << pick(4, 4),
         num_stages: 1 + pick(5, 4) as u32,
         precise: true,
-        guarded: false,
+        guarded: pick(6, 3) == 0,
     }
 }
 
@@ -94,8 +94,20 @@ impl Machine {
 
     /// Runs a grid of programs; a fault is told in lines.
     pub fn run(&self, grid: [u32; 3], args: &[Arg], shuffle: Option<u64>) -> Result<(), String> {
-        let mut args = args.to_vec();
-        args.push(Arg::Scalar(u64::from(grid[0])));
+        let mut all = args.to_vec();
+        all.push(Arg::Scalar(u64::from(grid[0])));
+        let mut record = vec![0u64; self.gpu.watch.as_ref().map_or(0, |watch| watch.words())];
+        if let Some(watch) = &self.gpu.watch {
+            let memory = |extent: Extent| match &args[extent.arg] {
+                Arg::Tensor(t) if t.writable || !extent.write => t.storage.clone(),
+                _ => 0..0,
+            };
+            let address = record.as_mut_ptr() as usize;
+            let storage = address..address + size_of_val(&record[..]);
+            let own = TensorArg { address, storage, view: None, writable: true };
+            all.push(Arg::Tensor(own));
+            all.extend(watch.arguments(0, memory).skip(1).map(Arg::Scalar));
+        }
         let patience = patience();
         let options = lockstep::Options {
             claims: Some(&self.uniform),
@@ -104,7 +116,10 @@ impl Machine {
             ..lockstep::Options::default()
         };
         // SAFETY: the tests own the memory of the arguments.
-        let ended = unsafe { self.code.run(self.gpu.blocks(grid), &args, &options) };
+        let ended = unsafe { self.code.run(self.gpu.blocks(grid), &all, &options) };
+        if let Some(found) = self.gpu.watch.as_ref().and_then(|watch| watch.found(&record)) {
+            return Err(format!("the kernel says that it failed: {found:?}\n{}", self.how));
+        }
         ended.map(|_| ()).map_err(|fault| {
             let d = fault.diagnostic(&self.gpu.func);
             format!("fault {:?}: {}\n{}\n{:?}", fault.kind, d.message, self.how, d.notes)
