@@ -229,6 +229,31 @@ fn counts(ptx: &str) -> String {
     parts.join(", ")
 }
 
+/// Debug mode asks for more of everything, but the assembler takes it.
+#[test]
+fn guarded_kernels_are_taken() {
+    let Some(assembler) = Assembler::find() else { return };
+    for case in cases() {
+        let func = case.func();
+        let options = naiad_gpu::Options {
+            capability: 80,
+            num_warps: case.warps,
+            num_stages: case.stages,
+            precise: false,
+            guarded: true,
+        };
+        let code = naiad_gpu::compile(&func, &case.inputs(&func), &options);
+        let code = code.unwrap_or_else(|why| panic!("{}: {}", case.title, why.what));
+        assert!(code.watch.is_some(), "{} watches nothing", case.title);
+        let (threads, shared_bytes) = (code.threads, code.shared_bytes);
+        let kernel = Kernel { func: &code.func, threads, shared_bytes, max_regs: None };
+        let ptx = naiad_ptx::write(&kernel, Target { capability: 80 });
+        let ptx = ptx.unwrap_or_else(|d| panic!("{}: {d:?}", case.title));
+        let taken = assembler.run(&ptx, 80);
+        taken.unwrap_or_else(|why| panic!("{}: {why}", case.title));
+    }
+}
+
 #[test]
 fn kernels_use_what_they_used() {
     let Some(assembler) = Assembler::find() else { return };

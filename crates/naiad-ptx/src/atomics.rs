@@ -2,12 +2,14 @@
 //!
 //! | | instruction |
 //! |---|---|
-//! | xchg, and, or, xor, integer add, min and max, add of fp16, fp32, fp64 | `atom` |
-//! | the same of which nothing needs the old value, relaxed or releasing | `red` |
+//! | xchg, and, or, xor, integer add, min and max, add of fp16, fp32, fp64 | `atom`, of which `ptxas` makes a reduction where nothing needs the old value |
 //! | add of bf16 | `atom` from sm_90 on, before that a loop |
 //! | min and max of floats | a loop of `atom.cas` that computes what [`naiad_ir::scalar`] says |
 //! | compare and swap | `atom.cas`, of 16, 32 or 64 bits |
 //! | load, store | `ld.acquire`, `st.release`; what such an access cannot order a fence does |
+//!
+//! The assembler takes the words behind `atom` in any order. Here they stand as Triton writes them, since
+//! people look for them in its PTX: `atom.global.gpu.acq_rel.add`, but `atom.global.acq_rel.gpu.cas`.
 
 use crate::emit::{Class, Emit, Operand};
 use crate::memory::{Place, Space, address};
@@ -29,7 +31,7 @@ impl Order {
 }
 
 impl Emit {
-    /// The old value; none if nothing needs it.
+    /// The old value.
     pub fn atomic(
         &mut self,
         f: AtomicOp,
@@ -37,23 +39,14 @@ impl Emit {
         place: Place,
         value: Operand,
         order: Order,
-        is_used: bool,
-    ) -> Result<Option<Operand>, String> {
+    ) -> Result<Operand, String> {
         let place = self.reachable(place);
         let Some(native) = self.native_atomic(f, of) else {
-            return self.atomic_loop(f, of, place, value, order).map(Some);
+            return self.atomic_loop(f, of, place, value, order);
         };
-        let value = self.reg(value);
-        let (address, space) = (address(place), place.space.name());
-        let (sem, scope) = (order.sem.name(), order.scope.name());
-        let silent = !is_used && matches!(order.sem, Sem::Relaxed | Sem::Release);
-        if silent && f != AtomicOp::Xchg {
-            self.line(format_args!("red.{sem}.{scope}.{space}.{native} {address}, {value}"));
-            return Ok(None);
-        }
-        let old = if is_used { Some(self.fresh(Class::of(of.into()))) } else { None };
-        let target = old.map_or("_".to_string(), |old| old.to_string());
-        self.line(format_args!("atom.{sem}.{scope}.{space}.{native} {target}, {address}, {value}"));
+        let (value, old) = (self.reg(value), self.fresh(Class::of(of.into())));
+        let (address, words) = (address(place), update_words(place, order));
+        self.line(format_args!("{words}.{native} {old}, {address}, {value}"));
         Ok(old)
     }
 
@@ -97,11 +90,12 @@ impl Emit {
     ) -> Result<Operand, String> {
         let class = Class::of(of.into());
         let (ty, space, scope) = (class.ty(), place.space.name(), order.scope.name());
+        let words = update_words(place, order);
         let seen = self.load_by(&format!("ld.relaxed.{scope}.{space}"), of.into(), place);
         let again = self.new_label("loop");
         self.place(again);
         let new = self.updated(f, of, seen, value)?;
-        let old = self.swap(of, place, seen, new, order);
+        let old = self.swap_by(&words, of, place, seen, new);
         let differs = self.setp(&format!("setp.ne.{ty}"), old, seen);
         self.mov(seen, old);
         self.branch(differs, true, again);
@@ -136,14 +130,23 @@ impl Emit {
         new: Operand,
         order: Order,
     ) -> Operand {
+        let (sem, scope, space) = (order.sem.name(), order.scope.name(), place.space.name());
+        self.swap_by(&format!("atom.{space}.{sem}.{scope}"), of, place, old, new)
+    }
+
+    fn swap_by(
+        &mut self,
+        words: &str,
+        of: Scalar,
+        place: Place,
+        old: Operand,
+        new: Operand,
+    ) -> Operand {
         let place = self.reachable(place);
         let class = Class::of(of.into());
         let (old, new, seen) = (self.reg(old), self.reg(new), self.fresh(class));
-        let (sem, scope, space) = (order.sem.name(), order.scope.name(), place.space.name());
         let (ty, address) = (class.ty(), address(place));
-        self.line(format_args!(
-            "atom.{sem}.{scope}.{space}.cas.{ty} {seen}, {address}, {old}, {new}"
-        ));
+        self.line(format_args!("{words}.cas.{ty} {seen}, {address}, {old}, {new}"));
         seen
     }
 
@@ -174,4 +177,9 @@ impl Emit {
     fn fence(&mut self, scope: Scope) {
         self.line(format_args!("fence.acq_rel.{}", scope.name()));
     }
+}
+
+/// How an instruction that updates memory begins.
+fn update_words(place: Place, order: Order) -> String {
+    format!("atom.{}.{}.{}", place.space.name(), order.scope.name(), order.sem.name())
 }

@@ -32,7 +32,7 @@
 //! | conversions | `cvt`; from bf16 a move; fp8e5 and fp8e4nv by `cvt` from sm_89 on; other fp8, and roundings of fp8 toward zero, expanded |
 //! | `load store`, `shared_*` | `ld`, `st` of up to 16 bytes, `.global` or `.shared`; a mask predicates as many lanes as have the same, which hold 0 before |
 //! | hints | `.ca .cg .cs .cv .wb .wt`; else `.L1::evict_first`, `.L1::evict_last`; volatile is `ld.volatile` |
-//! | atomics | `atom`, `red`, `ld.acquire`, `st.release`: see `atomics.rs` |
+//! | atomics | `atom`, `ld.acquire`, `st.release`: see `atomics.rs` |
 //! | `for while if` | labels and branches; carried values are registers, moved as if at once |
 //! | `regs` | registers |
 //! | `warp_shuffle warp_vote` | `shfl.sync`, 64 bits as two and fewer than 32 as one; `vote.sync`; of all 32 threads |

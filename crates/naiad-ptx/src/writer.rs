@@ -40,7 +40,6 @@ pub fn write(
         emit: Emit::new(target),
         values: vec![None; func.num_values()],
         regs: FxHashMap::default(),
-        is_used: used(func),
         uses_shared: false,
         prints: Prints::default(),
         at: "a parameter",
@@ -69,18 +68,10 @@ pub struct Writer<'f> {
     values: Vec<Option<Lanes>>,
     /// Arrays of registers.
     regs: FxHashMap<Value, Vec<Lanes>>,
-    is_used: Vec<bool>,
     uses_shared: bool,
     pub prints: Prints,
     /// The name of the op that is being written.
     at: &'static str,
-}
-
-/// Which values some op takes.
-fn used(func: &Function<Thread>) -> Vec<bool> {
-    let mut used = vec![false; func.num_values()];
-    func.walk(&mut |inst| func.op(inst).each_value(&mut |v| used[v.index()] = true));
-    used
 }
 
 impl Writer<'_> {
@@ -287,11 +278,13 @@ impl Writer<'_> {
             ThreadOp::Atomic { f, addr, value, sem, scope } => {
                 let place = self.place(Space::Global, *addr, 0)?;
                 let order = Order { sem: *sem, scope: *scope };
-                return self.atomic(inst, *f, place, *value, order);
+                let (of, x) = (self.scalar(*value)?, self.one(*value)?);
+                smallvec![self.emit.atomic(*f, of, place, x, order)?]
             }
             ThreadOp::SharedAtomic { f, at, value } => {
                 let place = self.place(Space::Shared, *at, 0)?;
-                return self.atomic(inst, *f, place, *value, Order::SHARED);
+                let (of, x) = (self.scalar(*value)?, self.one(*value)?);
+                smallvec![self.emit.atomic(*f, of, place, x, Order::SHARED)?]
             }
             ThreadOp::AtomicCas { addr, compare, value, sem, scope } => {
                 let place = self.place(Space::Global, *addr, 0)?;
@@ -448,21 +441,6 @@ impl Writer<'_> {
     fn register(&self, regs: Value, index: u32) -> Result<Lanes, String> {
         let array = self.regs.get(&regs).ok_or_else(|| format!("{regs} is not declared"))?;
         array.get(index as usize).cloned().ok_or_else(|| format!("no register {index}"))
-    }
-
-    fn atomic(
-        &mut self,
-        inst: Inst,
-        f: naiad_ir::tile::AtomicOp,
-        place: Place,
-        value: Value,
-        order: Order,
-    ) -> Result<Made, String> {
-        let (of, x) = (self.scalar(value)?, self.one(value)?);
-        let is_used = self.is_used[self.func.results(inst)[0].index()];
-        let old = self.emit.atomic(f, of, place, x, order, is_used)?;
-        // Where there is no old value nothing asks for it.
-        Ok(smallvec![old.into_iter().collect()])
     }
 }
 

@@ -51,7 +51,7 @@ enum What {
     },
     Atomic {
         f: Update,
-        target: Option<usize>,
+        target: usize,
         at: Address,
         sources: Vec<Source>,
         bytes: usize,
@@ -181,7 +181,7 @@ impl Machine {
                 let sources = parts(operands[1]).map(|x| self.source(x)).collect();
                 What::Store { sources, bytes: size(opcode).0, at: self.address(operands[0]) }
             }
-            "atom" | "red" => self.atomic(opcode, &operands),
+            "atom" => self.atomic(opcode, &operands),
             "cvta" => self.compute("mov.b64", &operands),
             _ => self.compute(opcode, &operands),
         };
@@ -203,8 +203,6 @@ impl Machine {
     }
 
     fn atomic(&mut self, opcode: &str, operands: &[&str]) -> What {
-        let is_red = opcode.starts_with("red");
-        let (target, rest) = if is_red { ("_", operands) } else { (operands[0], &operands[1..]) };
         let words: Vec<&str> = opcode.split('.').collect();
         let ty = words[words.len() - 1];
         let of = match ty {
@@ -231,9 +229,9 @@ impl Machine {
         });
         What::Atomic {
             f: name.unwrap_or_else(|| panic!("`{opcode}`")),
-            target: (target != "_").then(|| self.register(target)),
-            at: self.address(rest[0]),
-            sources: rest[1..].iter().map(|x| self.source(x)).collect(),
+            target: self.register(operands[0]),
+            at: self.address(operands[1]),
+            sources: operands[2..].iter().map(|x| self.source(x)).collect(),
             bytes: of.size(),
         }
     }
@@ -360,9 +358,7 @@ impl What {
                 };
                 // SAFETY: the caller's promise.
                 unsafe { write(address, new, *bytes) };
-                if let Some(r) = target {
-                    registers[*r] = old;
-                }
+                registers[*target] = old;
             }
             What::Param { target, index, bits, signed } => {
                 let x = params[*index] & u64::MAX >> (64 - bits);
