@@ -17,7 +17,11 @@ pub fn run(ptx: &Ptx) -> Result<Assembled> {
         let (from, to) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
         std::fs::write(&from, &ptx.text)?;
         let chip = format!("-arch={}", target(&ptx.text));
-        let done = Command::new("ptxas").args(["-v", &chip, "-o"]).arg(&to).arg(&from).output()?;
+        let done = Command::new("ptxas")
+            .args(["-v", "-lineinfo", &chip, "-o"])
+            .arg(&to)
+            .arg(&from)
+            .output()?;
         let said = String::from_utf8_lossy(&done.stderr) + String::from_utf8_lossy(&done.stdout);
         match done.status.success() {
             true => Ok(Ok(Assembled { cubin: std::fs::read(&to)?, said: said.into_owned() })),

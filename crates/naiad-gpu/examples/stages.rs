@@ -34,8 +34,13 @@ fn main() {
     match naiad_gpu::compile(&func, &inputs, &options) {
         Ok(code) if stage == "ptx" => {
             let (threads, shared_bytes) = (code.threads, code.shared_bytes);
-            let kernel =
-                naiad_ptx::Kernel { func: &code.func, threads, shared_bytes, max_regs: None };
+            let kernel = naiad_ptx::Kernel {
+                func: &code.func,
+                threads,
+                shared_bytes,
+                max_regs: None,
+                lines: false,
+            };
             match naiad_ptx::write(&kernel, naiad_ptx::Target { capability: 90 }) {
                 Ok(text) => println!("{text}"),
                 Err(e) => eprintln!("{e}"),

@@ -229,7 +229,7 @@ fn counts(ptx: &str) -> String {
     parts.join(", ")
 }
 
-/// Debug mode asks for more of everything, but the assembler takes it.
+/// Debug mode asks for more of everything, but the assembler takes it; and lines.
 #[test]
 fn guarded_kernels_are_taken() {
     let Some(assembler) = Assembler::find() else { return };
@@ -246,7 +246,8 @@ fn guarded_kernels_are_taken() {
         let code = code.unwrap_or_else(|why| panic!("{}: {}", case.title, why.what));
         assert!(code.watch.is_some(), "{} watches nothing", case.title);
         let (threads, shared_bytes) = (code.threads, code.shared_bytes);
-        let kernel = Kernel { func: &code.func, threads, shared_bytes, max_regs: None };
+        let kernel =
+            Kernel { func: &code.func, threads, shared_bytes, max_regs: None, lines: true };
         let ptx = naiad_ptx::write(&kernel, Target { capability: 80 });
         let ptx = ptx.unwrap_or_else(|d| panic!("{}: {d:?}", case.title));
         let taken = assembler.run(&ptx, 80);
@@ -285,6 +286,7 @@ fn kernels_use_what_they_used() {
                 threads: code.threads,
                 shared_bytes: code.shared_bytes,
                 max_regs: None,
+                lines: false,
             };
             let ptx = naiad_ptx::write(&kernel, Target { capability });
             let ptx = ptx.unwrap_or_else(|d| panic!("{}: {d:?}", case.title));

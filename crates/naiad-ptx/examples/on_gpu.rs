@@ -92,7 +92,13 @@ fn functions(context: &Arc<Context>, target: Target) -> Outcome<usize> {
     let write = |row: &Row| {
         let func = over_arrays(row);
         naiad_ptx::write(
-            &Kernel { func: &func, threads: THREADS, shared_bytes: 0, max_regs: None },
+            &Kernel {
+                func: &func,
+                threads: THREADS,
+                shared_bytes: 0,
+                max_regs: None,
+                lines: false,
+            },
             target,
         )
     };
@@ -148,7 +154,7 @@ fn random(context: &Arc<Context>, target: Target) -> Outcome<usize> {
     let probes: Vec<_> = (0..RANDOM).map(probe).collect();
     let texts = probes.iter().map(|p| {
         naiad_ptx::write(
-            &Kernel { func: &p.func, threads: 1, shared_bytes: 0, max_regs: None },
+            &Kernel { func: &p.func, threads: 1, shared_bytes: 0, max_regs: None, lines: false },
             target,
         )
     });
@@ -279,7 +285,7 @@ fn native(f: NativeFn, target: Target) -> Outcome<String> {
     b.store(at, 0, result);
     b.run(ThreadOp::Return {});
     Ok(naiad_ptx::write(
-        &Kernel { func: &b.func, threads: THREADS, shared_bytes: 0, max_regs: None },
+        &Kernel { func: &b.func, threads: THREADS, shared_bytes: 0, max_regs: None, lines: false },
         target,
     )?)
 }

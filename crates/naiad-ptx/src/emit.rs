@@ -130,10 +130,21 @@ pub fn tuple(operands: &[Operand]) -> String {
     format!("{{{}}}", names.join(", "))
 }
 
+/// A line of the kernel's, both from 1; files are counted from 1 too.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    pub file: u32,
+    pub line: u32,
+    pub column: u32,
+}
+
 /// The body of a kernel under construction.
 pub struct Emit {
     pub target: Target,
     pub body: String,
+    /// The line that the next instruction is of, and the one that the text stands at.
+    pub line_of: Option<Line>,
+    shown: Option<Line>,
     /// Registers made of each class.
     counts: [u32; 4],
     labels: u32,
@@ -157,7 +168,16 @@ impl Emit {
     pub fn new(target: Target) -> Emit {
         let version = target.least_version();
         let bytes = FxHashMap::default();
-        Emit { target, body: String::new(), counts: [0; 4], labels: 0, version, bytes }
+        Emit {
+            target,
+            body: String::new(),
+            line_of: None,
+            shown: None,
+            counts: [0; 4],
+            labels: 0,
+            version,
+            bytes,
+        }
     }
 
     /// Says that what is written needs this version of PTX, times 10.
@@ -184,8 +204,19 @@ impl Emit {
         out
     }
 
+    /// Says which line the instruction that follows is of, if that is another than before.
+    fn show_line(&mut self) {
+        if self.line_of != self.shown {
+            self.shown = self.line_of;
+            if let Some(Line { file, line, column }) = self.shown {
+                let _ = writeln!(self.body, "\t.loc {file} {line} {column}");
+            }
+        }
+    }
+
     /// A whole instruction but for its semicolon.
     pub fn line(&mut self, text: fmt::Arguments<'_>) {
+        self.show_line();
         let _ = writeln!(self.body, "\t{text};");
     }
 
@@ -199,6 +230,7 @@ impl Emit {
 
     /// An instruction whose result goes into a register that exists.
     pub fn put(&mut self, opcode: &str, dst: Operand, sources: &[Operand]) {
+        self.show_line();
         let _ = write!(self.body, "\t{opcode} {dst}");
         for s in sources {
             let _ = write!(self.body, ", {}", s.show(opcode));

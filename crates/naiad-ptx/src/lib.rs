@@ -9,6 +9,7 @@
 //!   emit.rs      registers, lines                     warp.rs      shuffles, votes, matrices
 //!   arith.rs     functions of numbers                 assembly.rs  inline assembly
 //!   bytes.rs     narrow lanes, where they lie together print.rs     prints
+//!   lines.rs     the kernel's lines, for profilers
 //! ```
 //!
 //! **Values.** Each lane is a register of its own, of the width of its type: `%pr` a predicate (i1),
@@ -61,12 +62,14 @@ mod bytes;
 mod cast;
 mod control;
 mod emit;
+mod lines;
 mod memory;
 mod native;
 mod print;
 mod warp;
 mod writer;
 
+use lines::Lines;
 use naiad_ir::Function;
 use naiad_ir::thread::{Thread, expand};
 use std::fmt::{self, Write};
@@ -101,6 +104,8 @@ pub struct Kernel<'a> {
     pub shared_bytes: u32,
     /// Registers that a thread may have; what does not fit goes to memory.
     pub max_regs: Option<u32>,
+    /// Whether the text names the kernel's lines.
+    pub lines: bool,
 }
 
 /// Why there is no text.
@@ -133,6 +138,7 @@ pub fn write(kernel: &Kernel<'_>, target: Target) -> Result<String, Error> {
     let _ = writeln!(out, ".version {}.{}", version / 10, version % 10);
     let _ = writeln!(out, ".target sm_{}", target.capability);
     let _ = writeln!(out, ".address_size 64\n");
+    out += &body.lines.as_ref().map_or(String::new(), Lines::files);
     if body.uses_shared {
         let _ = writeln!(out, ".extern .shared .align 128 .b8 {shared}[];\n");
     }

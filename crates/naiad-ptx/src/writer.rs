@@ -2,6 +2,7 @@
 
 use crate::atomics::Order;
 use crate::emit::{Class, Emit, Lanes, Operand};
+use crate::lines::Lines;
 use crate::memory::{Place, Space};
 use crate::print::Prints;
 use crate::{Error, Kernel, Target};
@@ -23,6 +24,7 @@ pub struct Body {
     pub params: Vec<&'static str>,
     pub uses_shared: bool,
     pub prints: Prints,
+    pub lines: Option<Lines>,
 }
 
 /// Writes the ops of a function that has native ones only.
@@ -42,6 +44,7 @@ pub fn write(
         regs: FxHashMap::default(),
         uses_shared: false,
         prints: Prints::default(),
+        lines: kernel.lines.then(Lines::default),
         at: "a parameter",
     };
     let written = writer.params().and_then(|params| {
@@ -50,8 +53,8 @@ pub fn write(
     });
     match written {
         Ok(params) => {
-            let Writer { emit, uses_shared, prints, .. } = writer;
-            Ok(Body { params, uses_shared, prints, emit })
+            let Writer { emit, uses_shared, prints, lines, .. } = writer;
+            Ok(Body { params, uses_shared, prints, lines, emit })
         }
         Err(why) => Err(Error { kernel: func.name.clone(), op: writer.at, why }),
     }
@@ -70,6 +73,8 @@ pub struct Writer<'f> {
     regs: FxHashMap<Value, Vec<Lanes>>,
     uses_shared: bool,
     pub prints: Prints,
+    /// The kernel's lines, if the text is to show them.
+    lines: Option<Lines>,
     /// The name of the op that is being written.
     at: &'static str,
 }
@@ -160,6 +165,11 @@ impl Writer<'_> {
     fn inst(&mut self, inst: Inst) -> Written {
         let op = self.func.op(inst);
         self.at = op.name();
+        if let Some(lines) = &mut self.lines
+            && let Some(line) = lines.of(self.func, inst)
+        {
+            self.emit.line_of = Some(line);
+        }
         let made = self.op(inst, op)?;
         let results = self.func.results(inst);
         if made.len() != results.len() {

@@ -13,7 +13,8 @@ fn ptxas_takes_every_function() {
         let (mut version, mut entries) = (String::new(), String::new());
         for row in rows() {
             let func = straight(&row, 2);
-            let kernel = Kernel { func: &func, threads: 32, shared_bytes: 0, max_regs: None };
+            let kernel =
+                Kernel { func: &func, threads: 32, shared_bytes: 0, max_regs: None, lines: false };
             let ptx = naiad_ptx::write(&kernel, Target { capability }).expect("a text");
             let (head, entry) = ptx.split_once("\n\n").expect("a head");
             // Of one length, so that the greatest is the newest.

@@ -15,7 +15,7 @@ fn random_functions() {
     for seed in 0..FUNCTIONS {
         let probe = probe(seed);
         let func = &probe.func;
-        let kernel = Kernel { func, threads: 32, shared_bytes: 0, max_regs: None };
+        let kernel = Kernel { func, threads: 32, shared_bytes: 0, max_regs: None, lines: false };
         let capability = [80, 89, 90][seed as usize % 3];
         let ptx =
             naiad_ptx::write(&kernel, Target { capability }).unwrap_or_else(|e| panic!("{e}"));
@@ -43,7 +43,8 @@ fn ptxas_takes_random_functions() {
         let (mut head, mut entries) = (String::new(), String::new());
         for seed in 0..60 {
             let func = probe(seed).func;
-            let kernel = Kernel { func: &func, threads: 32, shared_bytes: 0, max_regs: None };
+            let kernel =
+                Kernel { func: &func, threads: 32, shared_bytes: 0, max_regs: None, lines: false };
             let ptx = naiad_ptx::write(&kernel, Target { capability }).expect("a text");
             let (version, entry) = ptx.split_once("\n\n").expect("a head");
             // Of one length, so that the greatest is the newest.

@@ -11,7 +11,7 @@ use naiad_ptx::{Kernel, Target};
 /// Runs a row on all its inputs, so many at a time.
 fn check(row: &Row, lanes: u32, target: Target) {
     let func = straight(row, lanes);
-    let kernel = Kernel { func: &func, threads: 32, shared_bytes: 0, max_regs: None };
+    let kernel = Kernel { func: &func, threads: 32, shared_bytes: 0, max_regs: None, lines: false };
     let ptx = naiad_ptx::write(&kernel, target).unwrap_or_else(|e| panic!("{e}"));
     let machine = Machine::new(&ptx);
     let (n, inputs) = (lanes as usize, row.inputs());

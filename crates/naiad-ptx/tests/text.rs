@@ -86,7 +86,7 @@ fn text(title: &str, source: &str) -> Result<String, String> {
         .unwrap_or_else(|e| panic!("{title}: {e:?}"));
     naiad_ir::verify(&func).unwrap_or_else(|e| panic!("{title}: {}", e.message));
     let Options { target, threads, shared_bytes, max_regs } = Options::of(title);
-    let kernel = Kernel { func: &func, threads, shared_bytes, max_regs };
+    let kernel = Kernel { func: &func, threads, shared_bytes, max_regs, lines: false };
     naiad_ptx::write(&kernel, target).map_err(|e| e.to_string())
 }
 

@@ -28,6 +28,36 @@ fn ptx_needs_no_gpu() {
     assert!(text.contains(".target sm_80"), "{text}");
 }
 
+/// A helper's ops are shown in the helper.
+#[test]
+fn ptx_names_the_kernels_lines() {
+    let source = "
+import triton
+import triton.language as tl
+
+@triton.jit
+def twice(x):
+    return x + x
+
+@triton.jit
+def kernel(x):
+    v = tl.load(x)
+    tl.store(x, twice(v))
+";
+    let kernel = Module::from_source("lines.py", source).unwrap().kernel("kernel").unwrap();
+    let text = kernel.ptx("x=*fp32", &LaunchConfig::default(), 90).unwrap().text;
+    assert!(text.contains(".file 1 \"lines.py\"\n"), "{text}");
+    let at = |loc: &str| {
+        let (_, rest) = text
+            .split_once(&format!("\t.loc 1 {loc}\n"))
+            .unwrap_or_else(|| panic!("{loc}\n{text}"));
+        rest.lines().next().unwrap_or("").trim().to_string()
+    };
+    assert!(at("11 9").starts_with("ld.global"), "{text}");
+    assert!(at("7 12").starts_with("add.rn.f32"), "{text}");
+    assert!(at("12 5").starts_with("setp.eq.s32"), "{text}");
+}
+
 #[test]
 fn types_say_by_what_arguments_are_divisible() {
     let text = ptx("x=*fp32:4,y=*fp32:4,n=i32:16,stride=1,BLOCK=1024", 90).unwrap();
