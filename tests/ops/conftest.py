@@ -20,7 +20,7 @@ from naiad import _naiad
 
 ON_GPU = os.environ.get("NAIAD_TEST_DEVICE") == "cuda"
 # Errors that the CPU's executors find in a launch, and what is shown while it runs.
-_CPU_ONLY = re.compile(r"OutOfBoundsError|DeadlockError|DeviceAssertError|KernelError|device_print|capfd|capsys")
+_CPU_ONLY = re.compile(r"OutOfBoundsError|DeadlockError|KernelError|device_print|capfd|capsys")
 
 # Code for a GPU, run by all threads of a block in lockstep: no GPU is needed.
 IN_LOCKSTEP = os.environ.get("NAIAD_EXECUTOR") == "lockstep"
@@ -54,8 +54,10 @@ def pytest_collection_modifyitems(items):
 class OnGpu:
     """An array's copy on the GPU."""
 
-    def __init__(self, array, address):
+    def __init__(self, array, address, storage):
         self.shape = array.shape
+        # All of the allocation, as torch tells it.
+        self.untyped_storage = lambda: storage
         self.__cuda_array_interface__ = {
             "typestr": array.dtype.str,
             "data": (address, not array.flags.writeable),
@@ -63,6 +65,12 @@ class OnGpu:
             "strides": array.strides,
             "version": 3,
         }
+
+
+class Storage:
+    def __init__(self, address, nbytes):
+        self.data_ptr = lambda: address
+        self.nbytes = lambda: nbytes
 
 
 class Copies:
@@ -95,7 +103,9 @@ class Copies:
             if owner.nbytes:
                 device[: owner.nbytes].copy_(self.bytes(owner))
             self.of[key] = owner, device
-        return OnGpu(array, self.of[key][1].data_ptr() + array.ctypes.data - owner.ctypes.data)
+        device = self.of[key][1]
+        address = device.data_ptr() + array.ctypes.data - owner.ctypes.data
+        return OnGpu(array, address, Storage(device.data_ptr(), owner.nbytes))
 
     @staticmethod
     def bytes(owner):
@@ -124,7 +134,9 @@ def launch_on_gpu(function, grid):
         except naiad.errors.GpuError as e:
             print(f"{os.environ.get('PYTEST_CURRENT_TEST')}: {e}", file=sys.__stderr__, flush=True)
             os._exit(70)
-        copies.back()
+        finally:
+            # Also what was stored before an assertion failed.
+            copies.back()
         return compiled
 
     return launch

@@ -96,7 +96,8 @@ fn elsewhere(elem: Scalar, address: usize, location: Location) -> Tensor {
 fn array_on_gpu(obj: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
     let py = obj.py();
     let typestr: String = interface.get_item(intern!(py, "typestr"))?.extract()?;
-    let (address, _): (usize, bool) = interface.get_item(intern!(py, "data"))?.extract()?;
+    let (address, is_read_only): (usize, bool) =
+        interface.get_item(intern!(py, "data"))?.extract()?;
     let elem = elem_of_typestr(obj, &typestr)?;
     let found = naiad::cuda::Driver::get().and_then(|driver| driver.device_of(address));
     let found = match found {
@@ -105,7 +106,10 @@ fn array_on_gpu(obj: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> Result<
         Err(e) => return unfit(format!("lies on a GPU, and {e}"), "copy it to the CPU first"),
     };
     match found {
-        Some(ordinal) => Ok(elsewhere(elem, address, Location::Cuda(ordinal))),
+        Some(ordinal) => {
+            let tensor = elsewhere(elem, address, Location::Cuda(ordinal));
+            Ok(Tensor { writable: !is_read_only, ..tensor })
+        }
         // Nothing is read or written through an address that is null.
         None if address == 0 => Ok(elsewhere(elem, address, Location::Cuda(0))),
         None => unfit(

@@ -20,7 +20,7 @@ impl Lower<'_> {
             let name = &watch.func.param_names[extent.arg];
             let what = if extent.write { "written" } else { "read" };
             let pair = ["from", "bytes"].map(|end| {
-                self.b.func.add_param(&format!("{name}_{what}_{end}"), Vector::I64.into())
+                self.b.func.add_param(format!("{name}_{what}_{end}"), Vector::I64.into())
             });
             self.extents.push(pair);
         }
