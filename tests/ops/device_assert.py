@@ -228,6 +228,27 @@ def checked(x):
     launch("checked(x)", numbers(1, 2, 3, 4), names=helper)
 
 
+def test_programs_that_wait_for_the_one_that_ends():
+    """The first would tell the others to go on, and fails before."""
+    kernel = define(
+        """
+        @triton.jit
+        def kernel(flag, out):
+            p = tl.program_id(0)
+            tl.device_assert(p != 0, "the first")
+            if p == 0:
+                tl.atomic_xchg(flag, 1)
+            while tl.atomic_add(flag, 0) == 0:
+                pass
+            tl.store(out + p, 1)
+        """
+    )["kernel"]
+    flag, out = np.zeros(1, np.int32), np.zeros(8, np.int32)
+    with pytest.raises(triton.DeviceAssertError, match="the first") as caught:
+        kernel[(8,)](flag, out, debug=True)
+    assert "in program (0, 0, 0)" in str(caught.value)
+
+
 # ---- expect_zero ----------------------------------------------------------------------------------
 
 

@@ -341,3 +341,50 @@ fn counting_loops_go_on() {
     run(body, 32, &mut [0i32], &mut y, 1000);
     assert!(y[0] >= 1000);
 }
+
+/// Each element of a print comes once.
+#[test]
+fn elements_are_printed_once() {
+    let print = |value: &str, index: &str| {
+        format!(
+            "print prefix=\"t\" of=<64xi32> operand=0 operands=1 program=[%n, %n, %n] index=[{index}] value={value}"
+        )
+    };
+    let twice = format!("{}\n{}", print("%t", "%t"), print("%t", "%t"));
+    let words = "prints element 0 of <64xi32> once more";
+    // Of 64 elements 32 threads print half, and then the same half.
+    finds(&twice, 32, FaultKind::Print, "print", None, words);
+    let words = "of which elements lack";
+    finds(&print("%t", "%t"), 32, FaultKind::Print, "return", None, words);
+    finds(&print("%t", "%t4"), 32, FaultKind::Print, "print", None, "prints element 64");
+}
+
+/// Prints are shown whole, in the order of the tile.
+#[test]
+fn prints_are_tiles() {
+    let body = "
+        %zero = const value=0:i32 : i32
+        %one = const value=1:i32 : i32
+        %i = binary.xor %t, %one : i32
+        %v = binary.mul %i, %n : i32
+        print prefix=\"v\" of=<64xi32> operand=0 operands=2 program=[%n, %one, %zero] index=[%i] value=%v
+        %c = compare.eq %t, %zero : i1
+        if %c {
+          print prefix=\"v\" of=i32 operand=1 operands=2 program=[%n, %one, %zero] value=%four
+          print prefix=\"end\" of=i32 operand=0 operands=0 program=[%n, %one, %zero]
+          yield
+        } {
+          yield
+        }";
+    let said = std::sync::Mutex::new(Vec::new());
+    let print = |p: &naiad_interp::Printed<'_>| {
+        let operands: Vec<Vec<u64>> = p.operands.iter().map(|o| o.images()).collect();
+        said.lock().unwrap().push((p.prefix.to_string(), p.program, operands));
+    };
+    let options = Options { print: Some(&print), ..Options::default() };
+    let given = (&mut [0i32][..], &mut [0i32][..], 7);
+    run_with(body, 64, [1; 3], given, &options).1.unwrap();
+    let values = vec![(0..64).map(|i| 7 * i).collect(), vec![4]];
+    let want = [("v".to_string(), [7, 1, 0], values), ("end".to_string(), [7, 1, 0], vec![])];
+    assert_eq!(said.into_inner().unwrap(), want);
+}
