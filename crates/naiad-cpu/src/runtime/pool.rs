@@ -4,7 +4,15 @@
 //!   run --invitation in a slot each--> workers: take it | chunks until none is left | done
 //!    |                                 (spin a while, then sleep until the next invitation)
 //!    '--- chunks itself; takes back the invitations nobody took; waits for those who did
+//!
+//!   programs   | share of thread 0       | share of thread 1       | ...
+//!   chunks     | half      | quarter | ..|     a thread takes its own share from the front, then
+//!                                              helps with the others
 //! ```
+//!
+//! Each thread has the same share in each launch of a size, so what one launch left in a core's cache
+//! the next one finds there: a launch that streams through a cache's worth takes up to twice as long
+//! where programs change threads, since their lines then come from the other core's cache.
 //!
 //! The calling thread never waits for a worker to wake up: if it has done all the work by then, it
 //! takes the invitation back. So a short launch costs what it costs on one thread, and one whose
@@ -14,6 +22,7 @@
 //! within a job, runs on its own thread alone, and so nothing can wait in a circle. After a `fork` the
 //! child has none of the threads and may have copied the pool in any state: it makes a new one.
 
+use smallvec::SmallVec;
 use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -28,10 +37,10 @@ pub type Job<'a> = dyn Fn(Range<u64>, usize) -> bool + Sync + 'a;
 
 /// Runs programs `0..total` on at most `threads` threads, the calling one among them.
 ///
-/// They are handed out in chunks, large ones first; all but the last are multiples of `grain`. The
-/// number that the job gets is below `threads`, and no two of its calls at one time have the same.
-/// Once it returns false no chunk is begun, and the result is false. A panic in the job is raised here,
-/// after all threads have stopped.
+/// They are handed out in chunks, large ones first; all but the last begin and end at multiples of
+/// `grain`. The number that the job gets is below `threads`, and no two of its calls at one time have
+/// the same. Once it returns false no chunk is begun, and the result is false. A panic in the job is
+/// raised here, after all threads have stopped.
 pub fn run(threads: usize, total: u64, grain: u64, job: &Job<'_>) -> bool {
     let grain = grain.max(1);
     let chunks = usize::try_from(total.div_ceil(grain)).unwrap_or(usize::MAX);
@@ -99,6 +108,46 @@ pub fn cores() -> usize {
     }
 }
 
+const NO_CORE: usize = usize::MAX;
+
+/// The core on which this thread runs, where the system tells.
+fn core() -> usize {
+    #[cfg(target_os = "linux")]
+    // SAFETY: it has no preconditions.
+    return usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(NO_CORE);
+    #[cfg(not(target_os = "linux"))]
+    return NO_CORE;
+}
+
+/// Leaves a core, if this thread runs there, for any other one that it may use.
+///
+/// A system may wake a worker on the core of the thread that wakes it, though others are idle: Linux
+/// does where few cores share a cache, once the worker has slept there. Then the two run one after the
+/// other, launch after launch, since neither is ever ready long enough for the system to part them.
+fn leave_core(core: usize) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the sets are as large as the system is told, and the core is below their size.
+    unsafe {
+        const BYTES: usize = size_of::<libc::cpu_set_t>();
+        if core >= 8 * BYTES || self::core() != core {
+            return;
+        }
+        let mut all: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, BYTES, &raw mut all) != 0 {
+            return;
+        }
+        let mut others = all;
+        libc::CPU_CLR(core, &mut others);
+        if libc::CPU_COUNT(&others) > 0 && libc::sched_setaffinity(0, BYTES, &raw const others) == 0
+        {
+            // It is elsewhere now, and may be moved again.
+            libc::sched_setaffinity(0, BYTES, &raw const all);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = core;
+}
+
 /// The workers of one process.
 struct Pool {
     process: u32,
@@ -149,7 +198,8 @@ struct Worker {
 
 impl Worker {
     fn start(index: usize) -> Option<Worker> {
-        let slot = Arc::new(Slot { launch: AtomicPtr::new(null_mut()), asleep: false.into() });
+        let (launch, caller) = (AtomicPtr::new(null_mut()), NO_CORE.into());
+        let slot = Arc::new(Slot { launch, asleep: false.into(), caller });
         let name = format!("naiad-{}", index + 1);
         let of_thread = Arc::clone(&slot);
         let main = move || {
@@ -168,6 +218,8 @@ struct Slot {
     /// Null, or a launch that lives at least until somebody takes this pointer out.
     launch: AtomicPtr<Launch<'static>>,
     asleep: AtomicBool,
+    /// The core on which the thread ran that woke the worker.
+    caller: AtomicUsize,
 }
 
 impl Slot {
@@ -177,6 +229,7 @@ impl Slot {
         // invitation or this thread sees that it sleeps.
         self.launch.store(launch, SeqCst);
         if self.asleep.load(SeqCst) {
+            self.caller.store(core(), Relaxed);
             worker.unpark();
         }
     }
@@ -206,6 +259,9 @@ impl Slot {
                 thread::park();
             }
             self.asleep.store(false, Relaxed);
+            leave_core(self.caller.load(Relaxed));
+            // Whoever woke this thread may have finished without it, and launches again soon.
+            turns = 0;
         }
     }
 }
@@ -213,11 +269,9 @@ impl Slot {
 /// One call of `run`, on its stack.
 struct Launch<'a> {
     job: &'a Job<'a>,
-    total: u64,
     grain: u64,
-    threads: u64,
-    /// The first program that nobody has begun.
-    next: AtomicU64,
+    /// One for each thread.
+    shares: SmallVec<[Share; 4]>,
     stopped: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     caller: Thread,
@@ -225,16 +279,39 @@ struct Launch<'a> {
     done: AtomicUsize,
 }
 
+/// Programs that one thread begins with. In a line of cache of its own, since mostly one thread counts
+/// in it.
+#[repr(align(64))]
+struct Share {
+    /// The first program that nobody has begun.
+    next: AtomicU64,
+    end: u64,
+    /// No chunk is smaller, but the last one.
+    least: u64,
+}
+
+/// Into how many chunks a share is divided at most, about: so late the last one may end.
+const PARTS: u64 = 64;
+
 const SLEEPS: usize = 1 << (usize::BITS - 1);
 
 impl<'a> Launch<'a> {
     fn new(threads: usize, total: u64, grain: u64, job: &'a Job<'a>) -> Launch<'a> {
+        // In units of the grain.
+        let units = u128::from(total.div_ceil(grain));
+        let border = |i: usize| {
+            let unit = units * i as u128 / threads as u128;
+            u64::try_from(unit * u128::from(grain)).unwrap_or(total).min(total)
+        };
+        let share = |i: usize| {
+            let (start, end) = (border(i), border(i + 1));
+            let least = ((end - start) / PARTS / grain * grain).max(grain);
+            Share { next: AtomicU64::new(start), end, least }
+        };
         Launch {
             job,
-            total,
             grain,
-            threads: threads as u64,
-            next: AtomicU64::new(0),
+            shares: (0..threads).map(share).collect(),
             stopped: AtomicBool::new(false),
             panic: Mutex::new(None),
             caller: thread::current(),
@@ -245,7 +322,7 @@ impl<'a> Launch<'a> {
     /// Runs chunks until none is left.
     fn work(&self, worker: usize) {
         while !self.stopped.load(Relaxed)
-            && let Some(chunk) = self.chunk()
+            && let Some(chunk) = self.chunk(worker)
         {
             let ran = catch_unwind(AssertUnwindSafe(|| (self.job)(chunk, worker)));
             if matches!(ran, Ok(true)) {
@@ -258,20 +335,14 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// The next chunk: a share of what is left, so that chunks are few, and small near the end, where
-    /// one thread would wait for another.
-    fn chunk(&self) -> Option<Range<u64>> {
-        let mut start = self.next.load(Relaxed);
-        while start < self.total {
-            let left = self.total - start;
-            let share = left / (2 * self.threads) / self.grain * self.grain;
-            let end = start + share.max(self.grain).min(left);
-            match self.next.compare_exchange_weak(start, end, Relaxed, Relaxed) {
-                Ok(_) => return Some(start..end),
-                Err(now) => start = now,
-            }
-        }
-        None
+    /// The next chunk: of the worker's own share as long as there is something left of it.
+    fn chunk(&self, worker: usize) -> Option<Range<u64>> {
+        let threads = self.shares.len();
+        let own = self.shares[worker].take(2, self.grain);
+        // Of another's share a smaller part, since its thread is at it too.
+        own.or_else(|| {
+            (1..threads).find_map(|i| self.shares[(worker + i) % threads].take(4, self.grain))
+        })
     }
 
     /// What an invited worker does. The launch may be gone when this returns.
@@ -301,6 +372,24 @@ impl<'a> Launch<'a> {
             resume_unwind(panic);
         }
         !self.stopped.into_inner()
+    }
+}
+
+impl Share {
+    /// A part of what is left, so that chunks are few, and small near the end, where one thread would
+    /// wait for another.
+    fn take(&self, part: u64, grain: u64) -> Option<Range<u64>> {
+        let mut start = self.next.load(Relaxed);
+        while start < self.end {
+            let left = self.end - start;
+            let size = (left / part / grain * grain).max(self.least).min(left);
+            let end = start + size;
+            match self.next.compare_exchange_weak(start, end, Relaxed, Relaxed) {
+                Ok(_) => return Some(start..end),
+                Err(now) => start = now,
+            }
+        }
+        None
     }
 }
 
