@@ -1,4 +1,4 @@
-//! Prints what a kernel becomes: `distribute FILE.tir tile|thread|clif|code`; code as it is, in bytes.
+//! Prints what a kernel becomes: `distribute FILE.tir tile|peeled|thread|clif|code`; code as it is, in bytes.
 
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
@@ -16,6 +16,10 @@ fn main() {
         naiad_ir::text::parse::<Tile>(&Source::new(path, text)).expect("the file holds Tile IR");
     naiad_opt::optimize(&mut func);
     if stage == "tile" {
+        return print!("{func}");
+    }
+    naiad_cpu::peel(&mut func);
+    if stage == "peeled" {
         return print!("{func}");
     }
     let vector = Level::vector_bytes(Level::host());

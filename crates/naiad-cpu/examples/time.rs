@@ -55,6 +55,7 @@ fn main() {
     report("optimize", || {
         optimized = func.clone();
         naiad_opt::optimize(&mut optimized);
+        naiad_cpu::peel(&mut optimized);
     });
     let facts = Facts::of(&args, &naiad_cpu::written(&optimized));
     let vector = Level::vector_bytes(level);

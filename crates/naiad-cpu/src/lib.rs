@@ -24,11 +24,13 @@ pub mod dist;
 pub mod facts;
 pub mod launch;
 mod native;
+mod peel;
 pub mod runtime;
 pub mod wide;
 
 pub use facts::Facts;
 pub use launch::{Arg, Code, CompileError, Fault, Host, Options, Outcome};
+pub use peel::peel;
 pub use wide::Level;
 
 use naiad_ir::Function;

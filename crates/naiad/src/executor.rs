@@ -102,6 +102,7 @@ impl Compiled {
         }
         let mut func = code.func().clone();
         naiad_opt::optimize(&mut func);
+        naiad_cpu::peel(&mut func);
         let made = naiad_cpu::Code::new(&func, &facts);
         let made = match made {
             Ok(code) => {
@@ -136,6 +137,7 @@ pub fn stage(func: &Function<Tile>, stage: Stage) -> Result<String> {
     if stage == Stage::Optimized {
         return Ok(func.to_string());
     }
+    naiad_cpu::peel(&mut func);
     let vector = Level::vector_bytes(Level::host());
     let loops = naiad_cpu::dist::distribute(&func, &Facts::default(), vector);
     let loops = loops.map_err(|why| no_code(&why, &func))?.func;

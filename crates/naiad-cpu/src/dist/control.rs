@@ -7,7 +7,6 @@
 
 use super::elementwise::wide_int;
 use super::group::Root;
-use super::plan::{self, Class};
 use super::{Buffer, Dist, Place, Result, SiteInfo, stored};
 use naiad_ir::scalar::{Predicate, Rounding};
 use naiad_ir::thread::{ThreadOp, ThreadType};
@@ -79,7 +78,7 @@ impl Dist<'_> {
             let elem = stored(ty.elem);
             let now = self.new_buffer(elem, ty.shape, None);
             self.add_root(Root::Keep { value: init, into: Some(now.clone()) })?;
-            let in_place = self.changes_in_place(params[i], next[i]);
+            let in_place = self.plan.changes_in_place(self.f, params[i], next[i]);
             if !in_place {
                 let other = self.new_buffer(elem, ty.shape, None);
                 values.extend([Ok(now.addr), Ok(other.addr)]);
@@ -148,25 +147,6 @@ impl Dist<'_> {
             }
         }
         Ok(out)
-    }
-
-    /// Whether all that is made of a carried tile is its next value, element by element.
-    fn changes_in_place(&self, param: Value, next: Value) -> bool {
-        let mut at = param;
-        while at != next {
-            let [user] = *self.plan.users(at) else { return false };
-            let stays = match self.f.op(user) {
-                TileOp::Dot { a, b, acc, .. } => *acc == Some(at) && *a != at && *b != at,
-                op => op.is_lanewise() && plan::class(self.f, user) == Class::Virtual,
-            };
-            let &[result] = self.f.results(user) else { return false };
-            if !stays || self.f.ty(result).shape != self.f.ty(param).shape {
-                return false;
-            }
-            at = result;
-        }
-        // Nobody but the end of the round gets it.
-        self.plan.users(at).len() == 1 && at != param
     }
 
     fn yielded(&self, block: Block) -> Vec<Value> {

@@ -7,6 +7,7 @@
 //!     plan    which of them are worth keeping, what may change order                        plan.rs
 //!     group   roots of one shape become one loop nest: stores, sums, tiles to be kept      group.rs
 //!       nest    loops around rows, bounded by masks; row: the vectors and lanes of one      nest.rs, row.rs
+//!       outside what of a row is no whole vector inside the bounds                      outside.rs
 //!       copy    groups that only move a tile                                                copy.rs
 //!       lanes   the elements of any tile at any place, computed on demand                   lanes.rs
 //!       access  guards; whole vectors where addresses are formulas                          access.rs
@@ -36,6 +37,7 @@ mod fold;
 mod group;
 mod lanes;
 mod nest;
+mod outside;
 pub(crate) mod plan;
 mod row;
 mod walk;

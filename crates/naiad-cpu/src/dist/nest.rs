@@ -15,6 +15,9 @@
 //!           +------------------------------------+
 //! ```
 //!
+//! Where accesses can be masked, the lanes from `whole` on are a vector whose mask is asked, and `past`
+//! begins behind it.
+//!
 //! What is not inside is made only if somebody wants it: nobody does if all roots are stores with these
 //! bounds in their masks.
 
@@ -44,6 +47,8 @@ pub(super) struct Job {
     pub range: Vec<(Value, Value)>,
     /// Some root wants lanes outside of the bounds.
     pub outside: bool,
+    /// What whole vectors leave over inside the bounds is one more vector, which is masked.
+    pub masked: bool,
 }
 
 /// A root with where its results go.
@@ -79,7 +84,8 @@ impl Dist<'_> {
         let accesses = self.accesses(&group, &wants.tiles);
         let va = self.vector_axis(&group, &accesses);
         let bounds = self.loop_bounds(&group, &accesses);
-        let lanes = self.lane_count(&group, va, &wants.tiles, bounds.is_empty());
+        let masked = self.masks_rest(&group, &accesses, &bounds, va);
+        let lanes = self.lane_count(&group, va, &wants.tiles, masked || bounds.is_empty());
         let zero = self.b.i64(0);
         let mut n = Nest {
             shape: group.shape,
@@ -109,7 +115,8 @@ impl Dist<'_> {
             && (blind || group.roots.iter().any(|r| !self.ends_at(r, &bounds, group.shape.rank())));
         let rank = group.shape.rank();
         let roots = self.targets(&n, group.roots)?;
-        let job = Job { roots, rank, ok, bounds, range, outside };
+        let masked = masked && n.lanes > 1;
+        let job = Job { roots, rank, ok, bounds, range, outside, masked };
         n.open();
         let axes: Vec<usize> = (0..rank).filter(|&d| d != va).collect();
         let results = match self.as_move(&n, &job) {
@@ -186,7 +193,7 @@ impl Dist<'_> {
         best.unwrap_or(0)
     }
 
-    fn lane_count(&self, group: &Group, va: usize, tiles: &[(Value, Map)], unbounded: bool) -> u32 {
+    fn lane_count(&self, group: &Group, va: usize, tiles: &[(Value, Map)], many: bool) -> u32 {
         let mut weight = 0;
         let mut wide = false;
         for (v, map) in tiles {
@@ -199,8 +206,9 @@ impl Dist<'_> {
         let sums =
             group.roots.iter().any(|r| matches!(r, Root::Reduce { axis, .. } if *axis == va));
         let bytes = match weight <= LIGHT {
-            // A sum waits for itself, so there are several; what many lanes leave over would take long.
-            true if sums && unbounded => 64.max(4 * self.vector_bytes),
+            // A sum waits for itself, so there are several; but what many lanes leave over would take
+            // long one by one.
+            true if sums && many => (4 * self.vector_bytes).clamp(64, 128),
             true => 64,
             false => 32.max(self.vector_bytes),
         };

@@ -7,7 +7,7 @@ use naiad_opt::origin::{Origin, Origins};
 use rustc_hash::FxHashMap;
 
 /// Positions are numbers of ops in the order of the text. An op with regions ends after them.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     position: Vec<u32>,
     end: Vec<u32>,
     /// The block in which an op stands, and the op that owns a block.
@@ -28,7 +28,7 @@ pub(super) struct Plan {
 
 /// How the distribution treats an op that gives tiles.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// Elements can be computed on demand.
     Virtual,
     /// A store or a simple reduction: joins a loop nest.
@@ -153,6 +153,25 @@ impl Plan {
         self.origins.of(v)
     }
 
+    /// Whether all that is made of a carried tile is its next value, element by element.
+    pub fn changes_in_place(&self, f: &Function<Tile>, param: Value, next: Value) -> bool {
+        let mut at = param;
+        while at != next {
+            let [user] = *self.users(at) else { return false };
+            let stays = match f.op(user) {
+                TileOp::Dot { a, b, acc, .. } => *acc == Some(at) && *a != at && *b != at,
+                op => op.is_lanewise() && class(f, user) == Class::Virtual,
+            };
+            let &[result] = f.results(user) else { return false };
+            if !stays || f.ty(result).shape != f.ty(param).shape {
+                return false;
+            }
+            at = result;
+        }
+        // Nobody but the end of the round gets it.
+        self.users(at).len() == 1 && at != param
+    }
+
     /// Whether the user stands in a loop that the value's definition is outside of.
     pub fn used_in_loop(&self, f: &Function<Tile>, v: Value) -> bool {
         let home = self.home(f, v);
@@ -171,7 +190,7 @@ impl Plan {
 }
 
 /// How an op that has tiles among its operands or results is treated.
-pub(super) fn class(f: &Function<Tile>, inst: Inst) -> Class {
+pub(crate) fn class(f: &Function<Tile>, inst: Inst) -> Class {
     let op = f.op(inst);
     match op {
         TileOp::Store { ptr, .. } if !f.ty(*ptr).is_scalar() => Class::Root,
@@ -208,7 +227,7 @@ pub(super) fn simple_reduction(f: &Function<Tile>, op: &TileOp) -> Option<Binary
 }
 
 /// What an op costs a lane, next to an addition.
-pub(super) fn weight(f: &Function<Tile>, inst: Inst) -> u32 {
+pub(crate) fn weight(f: &Function<Tile>, inst: Inst) -> u32 {
     let narrow = |v: Value| {
         f.ty(v).elem.scalar().is_some_and(|s| s.is_float() && s.bits() < 32 && s != Scalar::BF16)
     };

@@ -41,18 +41,27 @@ impl Dist<'_> {
         let first = self.when(inside, lo, zero);
         n.known = job.bounds.iter().map(|b| (b.clone(), true)).collect();
         self.vectors(n, job, [first, whole, width], &mut sums)?;
-        let mut single = vec![(whole, self.when(inside, hi, zero))];
+        let mut end = self.when(inside, hi, zero);
+        let mut single = Vec::new();
+        let va = n.va;
+        let along = |b: &Bound| match b {
+            Bound::Below(d, _) | Bound::From(d, _) => usize::from(*d) == va,
+            Bound::Uniform(_) => false,
+        };
+        if job.masked {
+            let round = self.b.i64(i64::from(n.lanes) - 1);
+            let up = self.b.add(end, round);
+            end = self.whole_vectors(up, n.lanes);
+            n.known.retain(|(b, _)| !along(b));
+            self.vectors(n, job, [whole, end, width], &mut sums)?;
+        } else {
+            single.push((whole, end));
+        }
         if job.outside {
-            let end = self.when(inside, hi, zero);
             let past = self.b.sub(count, end);
             let past = self.whole_vectors(past, n.lanes);
             let past = self.b.add(end, past);
             let past = self.when(inside, past, zero);
-            let va = n.va;
-            let along = |b: &Bound| match b {
-                Bound::Below(d, _) | Bound::From(d, _) => usize::from(*d) == va,
-                Bound::Uniform(_) => false,
-            };
             // A lower bound beyond the upper one may hold or not.
             n.known = job
                 .bounds
@@ -62,8 +71,14 @@ impl Dist<'_> {
                 .collect();
             let has_end = job.bounds.iter().any(|b| matches!(b, Bound::Below(..)) && along(b));
             if has_end {
-                self.vectors(n, job, [end, past, width], &mut sums)?;
-                single.push((past, self.when(inside, count, zero)));
+                let rest = self.when(inside, count, zero);
+                match self.constants_outside(n, job) {
+                    Some(constants) => self.start_outside(&constants, [end, rest], &mut sums.one),
+                    None => {
+                        self.vectors(n, job, [end, past, width], &mut sums)?;
+                        single.push((past, rest));
+                    }
+                }
             }
             single.push((zero, first));
             let others: Vec<&Bound> = job.bounds.iter().filter(|b| !along(b)).collect();

@@ -38,6 +38,8 @@ impl Machine {
         let mut func = func.clone();
         if optimize {
             naiad_opt::optimize(Arc::make_mut(&mut func));
+            naiad_cpu::peel(Arc::make_mut(&mut func));
+            naiad_ir::verify(&func).unwrap_or_else(|e| panic!("{}\n{func}", e.message));
         }
         let arguments: Vec<_> = args.iter().map(argument).collect();
         let facts = Facts::of(&arguments, &written(&func));
