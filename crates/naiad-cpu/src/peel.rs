@@ -30,7 +30,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Elements of a carried tile from which peeling is worth its code.
-const LARGE: usize = 256;
+const LARGE: usize = 64;
 
 /// No body of more ops, or of more work for an element next to an addition, is copied.
 const OPS: usize = 48;

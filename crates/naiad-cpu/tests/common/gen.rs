@@ -9,6 +9,8 @@
 mod index;
 #[path = "gen_ops.rs"]
 mod ops;
+#[path = "gen_stream.rs"]
+mod stream;
 
 use super::generator::Random;
 use naiad_ir::Scalar;

@@ -199,7 +199,7 @@ impl Gen {
         Val { name, elem, ..v }
     }
 
-    fn sum_of_axes(
+    pub(super) fn sum_of_axes(
         &mut self,
         dims: &[usize],
         strides: &[i128],

@@ -10,7 +10,7 @@ const CARRIED: usize = 256;
 impl Gen {
     pub(super) fn statement(&mut self) {
         let dims = self.used_dims();
-        match self.r.below(30) {
+        match self.r.below(32) {
             0..=4 => {
                 self.load(&dims);
             }
@@ -33,6 +33,7 @@ impl Gen {
             }
             27 => self.choose(&dims),
             28 => self.pairs(&dims),
+            29 | 30 => self.stream(),
             _ => self.sort(&dims),
         }
     }
@@ -65,7 +66,7 @@ impl Gen {
     }
 
     /// A value whose sums are exact in every order: small whole numbers.
-    fn small(&mut self, v: &Val) -> Val {
+    pub(super) fn small(&mut self, v: &Val) -> Val {
         if !v.elem.is_float() {
             return v.clone();
         }
@@ -81,7 +82,7 @@ impl Gen {
     }
 
     /// The text of a region that combines two numbers.
-    fn combination(&mut self, elem: Scalar) -> String {
+    pub(super) fn combination(&mut self, elem: Scalar) -> String {
         let f = match elem.is_float() {
             true => self.r.pick(&["add", "max", "min"]),
             false => self.r.pick(&["add", "max", "min", "and", "or", "xor", "mul"]),
@@ -389,7 +390,7 @@ impl Gen {
     }
 
     /// What is made inside is forgotten behind a region.
-    fn region<T>(&mut self, inner: impl FnOnce(&mut Gen) -> T) -> (String, T) {
+    pub(super) fn region<T>(&mut self, inner: impl FnOnce(&mut Gen) -> T) -> (String, T) {
         let around = std::mem::take(&mut self.text);
         let seen = [self.values.len(), self.masks.len(), self.indices.len()];
         let places = self.places.len();
@@ -447,7 +448,7 @@ impl Gen {
         self.with_results(&format!("if {cond} {{\n{then}  }} {{\n{otherwise}  }}"), &types, None);
     }
 
-    fn with_results(&mut self, op: &str, types: &[Val], place: Option<&Place>) {
+    pub(super) fn with_results(&mut self, op: &str, types: &[Val], place: Option<&Place>) {
         let (mut names, mut shown) = (Vec::new(), Vec::new());
         for v in types {
             let name = self.fresh();
