@@ -306,6 +306,10 @@ impl Emit<'_> {
         let mut sources: SmallVec<[u32; 8]> = order.iter().map(|o| o / each).collect();
         sources.sort_unstable();
         sources.dedup();
+        let own = |(i, &o): (usize, &u32)| o % each == i as u32;
+        if let ([only], true) = (&sources[..], order.iter().enumerate().all(own)) {
+            return src[*only as usize];
+        }
         let second = sources[1.min(sources.len() - 1)];
         let width = lanes_in_part(lane);
         let (a, b) = (src[sources[0] as usize], src[second as usize]);

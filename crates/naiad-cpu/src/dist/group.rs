@@ -8,7 +8,7 @@ use super::lanes::{Map, identity};
 use super::plan::{self, Class};
 use super::{Buffer, Dist, Place, Result};
 use naiad_ir::scalar::BinaryFn;
-use naiad_ir::tile::TileOp;
+use naiad_ir::tile::{Constant, TileOp};
 use naiad_ir::{Def, Inst, Shape, Value};
 use naiad_opt::affine::{Affine, Fit, Within};
 use naiad_opt::origin::Origin;
@@ -31,6 +31,8 @@ pub(super) enum Root {
         input: Value,
         f: BinaryFn,
         axis: usize,
+        /// A constant that takes part, as if it were an element of each row.
+        start: Option<Constant>,
     },
     /// A load that goes wrong where it stands, if it does, though nobody may come to want it.
     Check {

@@ -363,7 +363,7 @@ impl Dist<'_> {
                     let elem = stored(self.f.ty(*value).elem);
                     Target::Tile(self.new_buffer(elem, n.shape, Some(n.va)))
                 }
-                Root::Reduce { input, f, axis, .. } => {
+                Root::Reduce { input, f, axis, start, .. } => {
                     let elem = self.sum_type(*input);
                     let shape = n.shape.without(*axis);
                     let map: Map = identity(n.shape.rank())
@@ -373,7 +373,11 @@ impl Dist<'_> {
                     if *axis != n.va {
                         let last = map.iter().position(|a| *a == Some(n.va as u8));
                         let buffer = self.new_buffer(elem.into(), shape, last);
-                        self.fill_identity(&buffer, shape.numel(), *f, elem);
+                        let start = start.unwrap_or_else(|| {
+                            let bits = f.identity(elem).unwrap_or(0);
+                            Constant { ty: elem, bits }
+                        });
+                        self.fill(&buffer, shape.numel(), start);
                         Target::Rows { buffer, map }
                     } else if shape.is_scalar() {
                         Target::Row { buffer: None, map }
@@ -393,12 +397,12 @@ impl Dist<'_> {
         self.f.ty(input).elem.scalar().unwrap_or(Scalar::I64).compute_type()
     }
 
-    fn fill_identity(&mut self, buffer: &Buffer, count: usize, f: BinaryFn, ty: Scalar) {
+    fn fill(&mut self, buffer: &Buffer, count: usize, start: Constant) {
         let lanes = count.min(16) as u32;
-        let value = self.b.constant(Constant { ty, bits: f.identity(ty).unwrap_or(0) }, lanes);
+        let value = self.b.constant(start, lanes);
         let bounds = [0, count as i64, i64::from(lanes)].map(|c| self.b.i64(c));
         let l = self.b.begin_for(bounds, Vec::new());
-        let size = self.b.i64(ty.size() as i64);
+        let size = self.b.i64(start.ty.size() as i64);
         let offset = self.b.mul(l.iv, size);
         let addr = self.b.addr_add(buffer.addr, offset);
         self.b.store(addr, 0, value);

@@ -4,7 +4,7 @@
 use super::access::{Access, Reach};
 use super::group::{Group, Root};
 use super::lanes::{Bound, Map, Nest, Status, identity};
-use super::nest::{Job, Target};
+use super::nest::{Job, Made, Target};
 use super::{Dist, Origin};
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, cast_bits};
 use naiad_ir::tile::{Constant, TileOp};
@@ -42,6 +42,26 @@ impl Dist<'_> {
                     && matches!(self.plan.origin(access.ptr), Origin::Arg(_))
                     && address.is_some_and(|a| a.offset.steps[axis].constant() == Some(size))
             })
+    }
+
+    /// What is reduced without a constant that is combined with each element, as a sum that starts at 0 is.
+    /// Combined once with the result it does the same, if it stays the same when combined with itself.
+    pub(super) fn apart_from_constant(&self, v: Value, f: BinaryFn) -> (Value, Option<Constant>) {
+        let none = (v, None);
+        let Def::Result(inst, _) = self.f.def(v) else { return none };
+        let TileOp::Binary { f: inner, a, b } = *self.f.op(inst) else { return none };
+        if inner != f || self.places.has(v) || self.is_pending(v) {
+            return none;
+        }
+        for (constant, other) in [(a, b), (b, a)] {
+            let Some(&TileOp::Splat { src, .. }) = self.f.defining_op(constant) else { continue };
+            let Some(&TileOp::Const { value: c }) = self.f.defining_op(src) else { continue };
+            // A narrow float would be rounded beside each element, and not beside their sum.
+            if c.ty == c.ty.compute_type() && f.eval(c.ty, c.bits, c.bits) == Some(c.bits) {
+                return (other, Some(c));
+            }
+        }
+        none
     }
 
     /// For each sum of a row the constant that all of its lanes have where the masks are false, if nothing
@@ -132,17 +152,30 @@ impl Dist<'_> {
     /// Where sums of single lanes start, if there are such lanes beside them that are all one constant.
     pub(super) fn start_outside(
         &mut self,
+        job: &Job,
         constants: &[(Constant, BinaryFn)],
         [from, to]: [Value; 2],
         one: &mut [Value],
     ) {
         let any = self.b.compare(Predicate::Lt, from, to);
-        for (&(c, f), one) in constants.iter().zip(one) {
-            if f.identity(c.ty) == Some(c.bits) {
-                continue;
+        let starts: Vec<Constant> = job.roots.iter().filter_map(|made| self.start(made)).collect();
+        for ((&(c, f), start), one) in constants.iter().zip(starts).zip(one) {
+            let both = f.eval(c.ty, start.bits, c.bits).unwrap_or(c.bits);
+            if both != start.bits {
+                let constant = self.b.constant(Constant { bits: both, ..c }, 1);
+                *one = self.pick(any, constant, *one);
             }
-            let constant = self.b.constant(c, 1);
-            *one = self.pick(any, constant, *one);
+        }
+    }
+
+    /// What a row's sum of single lanes starts at.
+    pub(super) fn start(&self, made: &Made) -> Option<Constant> {
+        match (&made.root, &made.into) {
+            (Root::Reduce { input, f, start, .. }, Target::Row { .. }) => {
+                let ty = self.sum_type(*input);
+                Some(start.unwrap_or(Constant { ty, bits: f.identity(ty).unwrap_or(0) }))
+            }
+            _ => None,
         }
     }
 }

@@ -73,7 +73,9 @@ impl Dist<'_> {
             if has_end {
                 let rest = self.when(inside, count, zero);
                 match self.constants_outside(n, job) {
-                    Some(constants) => self.start_outside(&constants, [end, rest], &mut sums.one),
+                    Some(constants) => {
+                        self.start_outside(job, &constants, [end, rest], &mut sums.one)
+                    }
                     None => {
                         self.vectors(n, job, [end, past, width], &mut sums)?;
                         single.push((past, rest));
@@ -168,6 +170,8 @@ impl Dist<'_> {
                 let ty = self.sum_type(*input);
                 let start = Constant { ty, bits: f.identity(ty).unwrap_or(0) };
                 sums.lanes.push(self.b.constant(start, n.lanes));
+            }
+            if let Some(start) = self.start(made) {
                 sums.one.push(self.b.constant(start, 1));
             }
         }

@@ -169,7 +169,8 @@ impl Dist<'_> {
             }
             op @ TileOp::Reduce { inputs, axis, .. } => match plan::simple_reduction(self.f, op) {
                 Some(f) => {
-                    self.add_root(Root::Reduce { inst, input: inputs[0], f, axis: *axis })?;
+                    let (input, start) = self.apart_from_constant(inputs[0], f);
+                    self.add_root(Root::Reduce { inst, input, f, axis: *axis, start })?;
                     self.now += 1;
                     Ok(())
                 }
