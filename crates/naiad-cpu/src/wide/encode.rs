@@ -8,7 +8,7 @@
 //!
 //! A displacement of one byte counts, under EVEX, in units of what the instruction reaches in memory.
 
-use super::machine::{Form, Level, Prefix, Reach, Row, Width};
+use super::machine::{Form, Level, Op, Prefix, Reach, Row, Width};
 
 /// General registers by their numbers.
 pub type Gpr = u8;
@@ -177,6 +177,15 @@ impl Asm {
         self.bytes.push(0x48 | u8::from(reg >= 8) << 2 | u8::from(x) << 1 | u8::from(b));
         self.bytes.push(opcode);
         self.modrm(reg, rm, 1, 0);
+    }
+
+    /// Brings memory to the second cache.
+    pub fn ahead(&mut self, mem: Mem) {
+        let Row { opcode, form, .. } = Op::Ahead.row();
+        let Form::Vm(hint) = *form else { return };
+        let (x, b) = high_bits(Rm::Mem(mem));
+        self.bytes.extend([0x40 | u8::from(x) << 1 | u8::from(b), 0x0f, *opcode]);
+        self.modrm(hint, Rm::Mem(mem), 1, 0);
     }
 
     pub fn load(&mut self, dst: Gpr, mem: Mem) {

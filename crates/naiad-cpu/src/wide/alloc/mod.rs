@@ -391,6 +391,9 @@ impl<'c> Writer<'c> {
         if inst.op.row().form == Form::Fma {
             return self.fma(inst, into);
         }
+        if let (Op::Ahead, Some(addr)) = (inst.op, inst.mem) {
+            return self.asm.ahead(self.mem(addr));
+        }
         let mut src = inst.src.clone();
         let keep: SmallVec<[Reg; 6]> = src.iter().chain(&inst.mask).copied().collect();
         // At most one operand stays in memory, in the last place.
