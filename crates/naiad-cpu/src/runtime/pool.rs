@@ -428,6 +428,22 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_begins_with_its_own_share_and_helps_with_the_others() {
+        let job: &Job<'_> = &|_, _| true;
+        let launch = Launch::new(3, 3000, 1, job);
+        assert_eq!(launch.chunk(1), Some(1000..1500));
+        assert_eq!(launch.chunk(0), Some(0..500));
+        let rest: Vec<Range<u64>> = std::iter::from_fn(|| launch.chunk(1)).collect();
+        assert!(rest.iter().take_while(|c| c.start < 2000).all(|c| c.start >= 1500));
+        assert_eq!(rest.iter().map(|c| c.end - c.start).sum::<u64>(), 2000);
+        // Shares are of whole grains, but for the last one.
+        let launch = Launch::new(2, 100, 64, job);
+        assert_eq!([launch.chunk(1), launch.chunk(1)], [Some(64..100), Some(0..64)]);
+        let launch = Launch::new(2, u64::MAX, 1, job);
+        assert_eq!(launch.chunk(1).map(|c| c.start), Some(u64::MAX / 2));
+    }
+
+    #[test]
     fn many_launches_in_a_row_and_after_a_sleep() {
         for round in 0..2000 {
             if round % 500 == 0 {
