@@ -1,14 +1,15 @@
 //! What is not a whole vector inside the bounds of a row: the rest of the lanes inside, and those past the
 //! end.
 
+use super::Dist;
 use super::access::{Access, Reach};
 use super::group::{Group, Root};
 use super::lanes::{Bound, Map, Nest, Status, identity};
 use super::nest::{Job, Made, Target};
-use super::{Dist, Origin};
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, cast_bits};
 use naiad_ir::tile::{Constant, TileOp};
 use naiad_ir::{Def, Value};
+use naiad_opt::origin::Origin;
 
 impl Dist<'_> {
     /// Whether the lanes that whole vectors inside the bounds leave over can be one vector more, whose
