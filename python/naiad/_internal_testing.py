@@ -252,8 +252,10 @@ def _in_process(function, pipe, args, kwargs, env, stderr):
 
 def run_in_process(client_fn, args=(), kwargs=None, env=None):
     """Calls a function in a process of its own; says what it raised and wrote to stderr."""
-    # Forked: what `triton` means here, it means there.
-    context = multiprocessing.get_context("fork" if sys.platform != "win32" else "spawn")
+    # Forked, it has what this one has, and at once; but no GPU that this one has used.
+    torch = sys.modules.get("torch")
+    uses_gpu = torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized()
+    context = multiprocessing.get_context("spawn" if uses_gpu or sys.platform == "win32" else "fork")
     ours, theirs = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "stderr")

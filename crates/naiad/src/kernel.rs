@@ -409,10 +409,7 @@ impl Launch {
     pub fn know_memory(&mut self, memory: &[std::ops::Range<usize>]) {
         for arg in &mut self.args {
             let Arg::Tensor(tensor) = arg else { continue };
-            let at = tensor.address;
-            let holds = |range: &&std::ops::Range<usize>| range.start <= at && at <= range.end;
-            let within = memory.iter().filter(holds).min_by_key(|range| range.len());
-            tensor.storage = within.cloned().unwrap_or(0..usize::MAX);
+            tensor.storage = holder(memory, tensor.address).unwrap_or(0..usize::MAX);
         }
     }
 
@@ -430,6 +427,14 @@ impl Launch {
         // SAFETY: as promised to this function.
         unsafe { code.launch(grid.counts(), &self.args, stream) }
     }
+}
+
+/// The least memory that an address is in. An empty view may begin where its memory ends; but where one
+/// ends another may begin.
+#[cfg(feature = "cuda")]
+fn holder(memory: &[std::ops::Range<usize>], at: usize) -> Option<std::ops::Range<usize>> {
+    let holds = |range: &&std::ops::Range<usize>| range.start <= at && at <= range.end;
+    memory.iter().filter(holds).min_by_key(|r| (at == r.end, r.len())).cloned()
 }
 
 /// The checker judges values and accesses on the CPU.
@@ -477,4 +482,18 @@ fn encode_specs(specs: &[ParamSpec], options: &CompileOptions) -> Vec<u8> {
     key.extend(told.into_iter().flat_map(|(major, minor)| [major as u8, minor as u8]));
     specs.iter().for_each(|s| encode_spec(s, &mut key));
     key
+}
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    use super::holder;
+
+    #[test]
+    fn memory_that_begins_where_other_memory_ends() {
+        let memory = [64..128, 128..4096, 96..128];
+        assert_eq!(holder(&memory, 128), Some(128..4096));
+        assert_eq!(holder(&memory, 100), Some(96..128));
+        assert_eq!(holder(&memory, 4096), Some(128..4096));
+        assert_eq!(holder(&memory, 8192), None);
+    }
 }
