@@ -19,8 +19,8 @@ fn is_native(func: &Function<Thread>, op: &ThreadOp) -> bool {
             matches!(f, Neg | Abs | Floor | Ceil | Trunc | Rint | Sqrt | SqrtRn) || is_int(*x)
         }
         ThreadOp::Binary { f, a, .. } => {
-            use BinaryFn::{Add, Div, Mul, Sub};
-            matches!(f, Add | Sub | Mul | Div) || is_int(*a)
+            use BinaryFn::{Add, Div, DivRn, Mul, Sub};
+            matches!(f, Add | Sub | Mul | Div | DivRn) || is_int(*a)
         }
         ThreadOp::Ternary { f, a, .. } => matches!(f, TernaryFn::Fma) || is_int(*a),
         _ => true,

@@ -60,6 +60,7 @@ pub fn binary(f: BinaryFn, ty: Scalar, x: &Tile, y: &Tile, shape: &Shape) -> Opt
         | BinaryFn::Rem
         | BinaryFn::Idiv
         | BinaryFn::Div
+        | BinaryFn::DivRn
         | BinaryFn::Min
         | BinaryFn::Max
         | BinaryFn::MinNan
@@ -114,6 +115,7 @@ fn mask(f: BinaryFn, x: &Tile, y: &Tile, shape: &Shape) -> Option<Tile> {
         BinaryFn::Add
         | BinaryFn::Sub
         | BinaryFn::Div
+        | BinaryFn::DivRn
         | BinaryFn::Idiv
         | BinaryFn::Rem
         | BinaryFn::MinNan

@@ -72,6 +72,7 @@ fn reference(f: BinaryFn, ty: Scalar, x: i128, y: i128) -> Option<i128> {
         BinaryFn::Shr => x >> by,
         BinaryFn::Umulhi => ((unsigned(x) * unsigned(y)) >> ty.bits()) as i128,
         BinaryFn::Div
+        | BinaryFn::DivRn
         | BinaryFn::Pow
         | BinaryFn::Atan2
         | BinaryFn::Hypot

@@ -168,6 +168,7 @@ pub fn binary(f: BinaryFn, ty: Scalar, a: Interval, b: Interval) -> (Interval, b
         })),
         BinaryFn::Umulhi => (all, false),
         BinaryFn::Div
+        | BinaryFn::DivRn
         | BinaryFn::Pow
         | BinaryFn::Atan2
         | BinaryFn::Hypot

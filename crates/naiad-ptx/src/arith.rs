@@ -104,7 +104,8 @@ impl Emit {
         y: Operand,
     ) -> Result<Operand, String> {
         use BinaryFn::{
-            Add, And, Div, Idiv, Max, MaxNan, Min, MinNan, Mul, Or, Rem, Shl, Shr, Sub, Umulhi, Xor,
+            Add, And, Div, DivRn, Idiv, Max, MaxNan, Min, MinNan, Mul, Or, Rem, Shl, Shr, Sub,
+            Umulhi, Xor,
         };
         let (ty, class) = (compute(of), Class::of(of.into()));
         if of.is_bool() {
@@ -125,7 +126,7 @@ impl Emit {
                 Add => format!("add.rn.{ty}"),
                 Sub => format!("sub.rn.{ty}"),
                 Mul => format!("mul.rn.{ty}"),
-                Div => format!("div.rn.{ty}"),
+                Div | DivRn => format!("div.rn.{ty}"),
                 Min => format!("min.{ty}"),
                 Max => format!("max.{ty}"),
                 MinNan if of == Scalar::F32 => "min.NaN.f32".to_string(),

@@ -14,7 +14,7 @@ pub fn is_native(target: Target, func: &Function<Thread>, op: &ThreadOp) -> bool
             matches!(f, Neg | Abs | Floor | Ceil | Trunc | Rint | Sqrt | SqrtRn) || is_int(*x)
         }
         ThreadOp::Binary { f, a, .. } => match f {
-            BinaryFn::Add | BinaryFn::Sub | BinaryFn::Mul | BinaryFn::Div => true,
+            BinaryFn::Add | BinaryFn::Sub | BinaryFn::Mul | BinaryFn::Div | BinaryFn::DivRn => true,
             // Of a NaN and a number the number; -0 is less than +0.
             BinaryFn::Min | BinaryFn::Max => true,
             BinaryFn::MinNan | BinaryFn::MaxNan => of(*a) == Some(Scalar::F32) || is_int(*a),

@@ -84,7 +84,7 @@ impl Emit<'_> {
                 BinaryFn::Add => |e, x, y| e.b.ins().fadd(x, y),
                 BinaryFn::Sub => |e, x, y| e.b.ins().fsub(x, y),
                 BinaryFn::Mul => |e, x, y| e.b.ins().fmul(x, y),
-                BinaryFn::Div => |e, x, y| e.b.ins().fdiv(x, y),
+                BinaryFn::Div | BinaryFn::DivRn => |e, x, y| e.b.ins().fdiv(x, y),
                 _ => return Err(foreign(f.name(), of)),
             }
         } else {

@@ -52,7 +52,10 @@ pub(super) fn binary(b: &mut Builder, f: BinaryFn, x: Value, y: Value) -> Option
     let (ty, lanes) = number(b, x)?;
     let c = ty.compute_type();
     let (wx, wy) = (b.cast(x, c, Rounding::Nearest), b.cast(y, c, Rounding::Nearest));
-    let has_op = matches!(f, BinaryFn::Add | BinaryFn::Sub | BinaryFn::Mul | BinaryFn::Div);
+    let has_op = matches!(
+        f,
+        BinaryFn::Add | BinaryFn::Sub | BinaryFn::Mul | BinaryFn::Div | BinaryFn::DivRn
+    );
     let z = match ty.is_float() && !has_op {
         true => expanded!(b, c, lanes, |e| f.expand(e, (wx, wy)))?,
         false => b.binary(f, wx, wy),

@@ -239,7 +239,7 @@ pub(crate) fn weight(f: &Function<Tile>, inst: Inst) -> u32 {
             _ => 24,
         },
         TileOp::Binary { f, .. } => match f {
-            BinaryFn::Div => 5,
+            BinaryFn::Div | BinaryFn::DivRn => 5,
             BinaryFn::Idiv | BinaryFn::Rem => 12,
             BinaryFn::Pow | BinaryFn::Atan2 | BinaryFn::Fmod | BinaryFn::Remainder => 60,
             _ => 1,

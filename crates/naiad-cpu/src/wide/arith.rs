@@ -91,7 +91,7 @@ impl Lower<'_> {
                 BinaryFn::Add => [Op::AddPs, Op::AddPd],
                 BinaryFn::Sub => [Op::SubPs, Op::SubPd],
                 BinaryFn::Mul => [Op::MulPs, Op::MulPd],
-                BinaryFn::Div => [Op::DivPs, Op::DivPd],
+                BinaryFn::Div | BinaryFn::DivRn => [Op::DivPs, Op::DivPd],
                 _ => return None,
             };
             return Some(self.by_part(ops[usize::from(x.bits == 64)], [&x, &y]));

@@ -187,6 +187,7 @@ pub fn pair(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         "sub_rn" => BinaryFn::Sub,
         "mul_rn" => BinaryFn::Mul,
         "fast_powf" => BinaryFn::Pow,
+        "div_rn" => BinaryFn::DivRn,
         _ => BinaryFn::Div,
     };
     Ok(Val::Tensor(l.b.binary(f, v[0], v[1])?))

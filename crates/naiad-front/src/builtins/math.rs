@@ -167,7 +167,7 @@ pub fn mul(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     operator(l, a, Operator::Mul)
 }
 
-/// Division of floats. All forms are correctly rounded here.
+/// Division of floats. On a CPU all forms are correctly rounded.
 pub fn fdiv(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let exact = l.const_bool(a.opt(2), false)?;
     if exact && l.const_bool(a.opt(3), false)? {
@@ -175,15 +175,15 @@ pub fn fdiv(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
         return Err(l.error(Id::BadArgument, message, a.range, ""));
     }
     let (x, y) = l.promoted("fdiv", true, a.need(0), a.need(1), a.range)?;
-    float_div(l, a, x, y)
+    float_div(l, a, if exact { BinaryFn::DivRn } else { BinaryFn::Div }, x, y)
 }
 
 pub fn div_rn(l: &mut Lower<'_>, a: &Args) -> Result<Val> {
     let (x, y) = l.promoted("div_rn", true, a.need(0), a.need(1), a.range)?;
-    float_div(l, a, x, y)
+    float_div(l, a, BinaryFn::DivRn, x, y)
 }
 
-fn float_div(l: &mut Lower<'_>, a: &Args, x: Value, y: Value) -> Result<Val> {
+fn float_div(l: &mut Lower<'_>, a: &Args, f: BinaryFn, x: Value, y: Value) -> Result<Val> {
     if !l.ty(x).elem.scalar().is_some_and(Scalar::is_float) {
         let (name, what) = (a.entry.display_name(), type_name(l.ty(x)));
         return Err(l.error(
@@ -193,7 +193,7 @@ fn float_div(l: &mut Lower<'_>, a: &Args, x: Value, y: Value) -> Result<Val> {
             "",
         ));
     }
-    Ok(Val::Tensor(l.b.binary(BinaryFn::Div, x, y)?))
+    Ok(Val::Tensor(l.b.binary(f, x, y)?))
 }
 
 pub fn umulhi(l: &mut Lower<'_>, a: &Args) -> Result<Val> {

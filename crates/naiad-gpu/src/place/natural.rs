@@ -214,7 +214,8 @@ impl Walk<'_> {
             TileOp::Hint { .. } => (works.map_or(Kind::Transparent, Kind::Cheap), along()),
             TileOp::Binary { f, a, .. } => {
                 let int = context.func.ty(*a).elem.scalar().is_some_and(Scalar::is_int);
-                let slow = matches!(f, BinaryFn::Idiv | BinaryFn::Rem | BinaryFn::Div);
+                let slow =
+                    matches!(f, BinaryFn::Idiv | BinaryFn::Rem | BinaryFn::Div | BinaryFn::DivRn);
                 match (int, slow) {
                     (true, false) => (cheap(1), along()),
                     (true, true) => (cheap(12), along()),

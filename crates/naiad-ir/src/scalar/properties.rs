@@ -21,6 +21,7 @@ impl BinaryFn {
             | BinaryFn::Hypot => true,
             BinaryFn::Sub
             | BinaryFn::Div
+            | BinaryFn::DivRn
             | BinaryFn::Idiv
             | BinaryFn::Rem
             | BinaryFn::Shl
@@ -45,6 +46,7 @@ impl BinaryFn {
             BinaryFn::Min | BinaryFn::Max | BinaryFn::MinNan | BinaryFn::MaxNan => true,
             BinaryFn::Sub
             | BinaryFn::Div
+            | BinaryFn::DivRn
             | BinaryFn::Idiv
             | BinaryFn::Rem
             | BinaryFn::Shl
@@ -88,6 +90,7 @@ impl BinaryFn {
             BinaryFn::Max | BinaryFn::MaxNan => Some(int(ty.int_min())),
             BinaryFn::Sub
             | BinaryFn::Div
+            | BinaryFn::DivRn
             | BinaryFn::Idiv
             | BinaryFn::Rem
             | BinaryFn::Shl

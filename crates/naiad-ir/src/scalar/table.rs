@@ -228,6 +228,8 @@ scalar_functions! {
         Mul = "mul", int IntLane::mul, float FloatOps::mul;
         /// `x / y`, correctly rounded.
         Div = "div", float FloatOps::div;
+        /// Rounded correctly on every machine, where `div` may be as fast as the machine has it.
+        DivRn = "div_rn", float FloatOps::div;
         /// The quotient rounded toward zero, as in C; 0 if `y` is 0.
         Idiv = "idiv", int IntLane::idiv;
         /// Integers: the remainder of `idiv`. Floats: `x - y * trunc(x / y)`, the last step fused.

@@ -74,7 +74,7 @@ pub(super) fn binary(r: R<'_, '_>, inst: Inst, f: BinaryFn, a: Value, b: Value) 
                 let b = full(r, Constant { ty: s, bits: negative }, ty.shape, loc);
                 return edit(r, inst, TileOp::Binary { f: BinaryFn::Add, a, b });
             }
-            BinaryFn::Div => {
+            BinaryFn::Div | BinaryFn::DivRn => {
                 if let Some(c) = exact_reciprocal(c) {
                     let b = full(r, c, ty.shape, loc);
                     return edit(r, inst, TileOp::Binary { f: BinaryFn::Mul, a, b });
@@ -177,7 +177,7 @@ fn is_right_identity(f: BinaryFn, s: Scalar, e: u64) -> bool {
         // Also for -0, of which +0 is taken.
         BinaryFn::Sub | BinaryFn::Shl | BinaryFn::Shr => e == 0,
         BinaryFn::Idiv => e == 1,
-        BinaryFn::Div => e == Constant::float(s, 1.0).bits,
+        BinaryFn::Div | BinaryFn::DivRn => e == Constant::float(s, 1.0).bits,
         _ => f.identity(s) == Some(e),
     }
 }
@@ -342,7 +342,8 @@ mod tests {
                     let left = fixed(f, ty, false, Some(constant), None);
                     let twice = fixed(f, ty, true, None, None);
                     let neutral = is_right_identity(f, ty, c);
-                    let inverse = exact_reciprocal(constant).filter(|_| f == BinaryFn::Div);
+                    let inverse = exact_reciprocal(constant)
+                        .filter(|_| matches!(f, BinaryFn::Div | BinaryFn::DivRn));
                     // Floats cost more to compute, and every third bit image will do.
                     let step = if ty.is_float() { 3 } else { 1 };
                     let ends = [ty.mask() / 2, ty.mask() - ty.mask() / 64];

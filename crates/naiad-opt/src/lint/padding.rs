@@ -170,7 +170,9 @@ impl Padding<'_, '_> {
             op if op.is_lanewise() && ty.elem.scalar().is_some() => {
                 match op {
                     TileOp::Cast { src, .. } => summed = self.known[src.index()].summed,
-                    TileOp::Binary { f: BinaryFn::Div, a, b } => self.divided(inst, *a, *b),
+                    TileOp::Binary { f: BinaryFn::Div | BinaryFn::DivRn, a, b } => {
+                        self.divided(inst, *a, *b);
+                    }
                     _ => {}
                 }
                 self.lanewise(op)
@@ -420,7 +422,13 @@ impl Padding<'_, '_> {
             TileOp::Binary { f: BinaryFn::Add | BinaryFn::Mul, .. } => huge(0).or_else(|| huge(1)),
             TileOp::Binary { f: BinaryFn::Sub, .. } => huge(0),
             TileOp::Binary {
-                f: BinaryFn::Div | BinaryFn::Idiv | BinaryFn::Rem | BinaryFn::Shl | BinaryFn::Shr,
+                f:
+                    BinaryFn::Div
+                    | BinaryFn::DivRn
+                    | BinaryFn::Idiv
+                    | BinaryFn::Rem
+                    | BinaryFn::Shl
+                    | BinaryFn::Shr,
                 ..
             } => huge(0).or(numbers.first().copied().flatten().filter(|&c| is_zero(c))),
             _ => None,
@@ -666,9 +674,11 @@ fn is_non_negative(lint: &Lint<'_>, value: Value, depth: u32) -> bool {
             _ => of(*x) && matches!(f, UnaryFn::Floor | UnaryFn::Ceil),
         },
         Some(TileOp::Binary { f: BinaryFn::Mul, a, b }) => a == b || of(*a) && of(*b),
-        Some(TileOp::Binary { f: BinaryFn::Add | BinaryFn::Div | BinaryFn::Min, a, b }) => {
-            of(*a) && of(*b)
-        }
+        Some(TileOp::Binary {
+            f: BinaryFn::Add | BinaryFn::Div | BinaryFn::DivRn | BinaryFn::Min,
+            a,
+            b,
+        }) => of(*a) && of(*b),
         Some(TileOp::Binary { f: BinaryFn::Max, a, b }) => of(*a) || of(*b),
         Some(TileOp::Cast { src, .. }) => {
             func.ty(*src).elem.scalar().is_some_and(|s| s.is_bool() || s.is_int() && !s.is_signed())
