@@ -257,8 +257,12 @@ fn hostile_texts() {
     let blocks: String = (0..500).map(|i| format!("{}if x:\n", " ".repeat(i + 4))).collect();
     let blocks = format!("@triton.jit\ndef k(x):\n{blocks}{}pass\n", " ".repeat(510));
     let ternary = format!("@triton.jit\ndef k(x):\n    y = {}1\n", "1 if x else ".repeat(20_000));
+    let lambdas = format!("x = {}1\n", "lambda a, b: ".repeat(20_000));
+    let formatted = format!("x = {}1{}\n", "f'{(".repeat(5_000), ")}'".repeat(5_000));
     for text in [
         deep.as_str(),
+        &lambdas,
+        &formatted,
         &unary,
         &nots,
         &sum,
@@ -275,6 +279,14 @@ fn hostile_texts() {
     ] {
         never_panics("the front end", text, front);
         never_panics("the IR parser", text, ir);
+    }
+    // Long, and not deep: host code beside kernels often is.
+    let rows = "    (1, 'it''s (', 2.5, -x.y, [a or b]),  # so (\n".repeat(20_000);
+    let prompt =
+        format!("p = f\"\"\"{}{{{{ ( }}}} {{x!r}}\"\"\"\n", "words (of a kind ".repeat(5_000));
+    let text = format!("rows = [\n{rows}]\n{prompt}");
+    if let Err(e) = FileHost::new(Source::new("long.py", text)) {
+        panic!("{}", e.message);
     }
     let regions = format!("tile @k(%0 c: i1) {{ {}", "if %0 { ".repeat(50_000));
     let lists = format!("tile @k() {{ yield values={}", "[".repeat(100_000));
