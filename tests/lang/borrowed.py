@@ -70,7 +70,7 @@ def hints_of_a_plain_range(x, n):
 def bounds_that_are_none(x, n):
     a = tl.zeros((4, 8), tl.float32)
     tl.static_assert(a[None, None:, :None].shape == (1, 4, 8))
-    a[0:, :]  # error: [unsupported-python] a tile is indexed by `:` and `None` only
+    a[0:, :]  # error: [type-mismatch] a tile is indexed by `:` and `None` only
 
 
 # kernel(x: *fp32, n: i32)

@@ -140,7 +140,7 @@ def shapes(x, n):
 @triton.jit
 def bad_index(x, n):
     r = tl.arange(0, 16)
-    r[0]  # error: [unsupported-python] a tile is indexed by `:` and `None` only
+    r[0]  # error: [type-mismatch] a tile is indexed by `:` and `None` only
 
 
 # kernel(x: *fp32, n: i32)
@@ -161,7 +161,7 @@ def comprehensions(x):
 # kernel(x: *i32)
 @triton.jit
 def comprehension_over_a_tile(x):
-    y = [i for i in tl.arange(0, 4)]  # error: [unsupported-python] a comprehension in a kernel runs over a tuple
+    y = [i for i in tl.arange(0, 4)]  # error: [type-mismatch] a comprehension in a kernel runs over a tuple
     tl.store(x, y)
 
 

@@ -200,7 +200,7 @@ def forever(x):
 # kernel(x: *fp32, n: i32)
 @triton.jit
 def unsupported(x, n):
-    y = [i for i in range(3)]  # error: [unsupported-python] a comprehension in a kernel runs over a tuple
+    y = [i for i in range(3)]  # error: [type-mismatch] a comprehension in a kernel runs over a tuple
 
 
 # kernel(x: *fp32, n: i32)

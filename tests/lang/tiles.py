@@ -176,4 +176,5 @@ def stored_address(x):
 # kernel(x: *i32)
 @triton.jit
 def formatted(x):
+    tl.static_print(f"{3=} {x.dtype!s}")
     tl.static_print(f"{3:05d}")  # error: [unsupported-python] formats in f-strings are not supported

@@ -197,12 +197,12 @@ impl Lower<'_> {
             }
             if ty.is_scalar() && ty.is_pointer() {
                 let message = "a pointer cannot be indexed";
-                let e = self.error(Id::UnsupportedPython, message, s.range(), "");
+                let e = self.error(Id::TypeMismatch, message, s.range(), "");
                 let help = "read memory with `tl.load(ptr + offsets, mask=...)`";
                 return Err(Box::new((*e).help(help)));
             }
             let e = self.error(
-                Id::UnsupportedPython,
+                Id::TypeMismatch,
                 "a tile is indexed by `:` and `None` only",
                 index.range(),
                 "",

@@ -408,8 +408,9 @@ impl Lower<'_> {
                 if d < 1 { 1 } else { (d as u64).checked_next_power_of_two().unwrap_or(1) }
             });
             let rounded: Vec<String> = rounded.map(|d| d.to_string()).collect();
-            let at = given.first().map_or(range, |o| o.range);
-            let d = self.bad_shape(e, at);
+            // All extents: one of them is made of what stands in any.
+            let all = given.iter().map(|o| o.range).reduce(|a, b| a.cover(b));
+            let d = self.bad_shape(e, all.unwrap_or(range));
             match e {
                 naiad_ir::ShapeError::NotPowerOfTwo(_) => Box::new(
                     (*d).help(format!("take the shape ({}) and a mask", rounded.join(", "))),

@@ -69,22 +69,22 @@ impl Lower<'_> {
 
     /// `[f(x) for x in items if test(x)]` over a tuple, whose tests are known at compile time.
     fn comprehension(&mut self, c: &ast::ExprListComp) -> Result<Val> {
-        let refuse = |l: &mut Self, message: &str, range: TextRange| {
-            let e = l.error(Id::UnsupportedPython, message, range, "");
+        let refuse = |l: &mut Self, id: Id, message: &str, range: TextRange| {
             let help =
                 "a comprehension runs one name over a tuple: `[f(x) for x in items if TEST]`";
-            Err(Box::new((*e).help(help)))
+            Box::new((*l.error(id, message, range, "")).help(help))
         };
         let [generator] = c.generators.as_slice() else {
-            return refuse(self, "a comprehension in a kernel has one `for`", c.range());
+            let message = "a comprehension in a kernel has one `for`";
+            return Err(refuse(self, Id::UnsupportedPython, message, c.range()));
         };
         let Expr::Name(name) = &generator.target else {
             let message = "a comprehension in a kernel runs one name";
-            return refuse(self, message, generator.target.range());
+            return Err(refuse(self, Id::UnsupportedPython, message, generator.target.range()));
         };
         let Val::Tuple(items) = self.eval(&generator.iter)? else {
             let message = "a comprehension in a kernel runs over a tuple";
-            return refuse(self, message, generator.iter.range());
+            return Err(refuse(self, Id::TypeMismatch, message, generator.iter.range()));
         };
         let (name, place) = (name.id.as_str(), self.place(name.range()));
         let outer = self.frame().env.get(name).cloned();
@@ -230,7 +230,7 @@ impl Lower<'_> {
                         match element {
                             ast::InterpolatedStringElement::Literal(s) => out.push_str(&s.value),
                             ast::InterpolatedStringElement::Interpolation(i)
-                                if i.format_spec.is_some() || i.debug_text.is_some() =>
+                                if i.format_spec.is_some() =>
                             {
                                 let message = "formats in f-strings are not supported in a kernel";
                                 let e = self.error(Id::UnsupportedPython, message, i.range(), "");
@@ -239,6 +239,8 @@ impl Lower<'_> {
                                 return Err(Box::new((*e).help(help)));
                             }
                             ast::InterpolatedStringElement::Interpolation(i) => {
+                                // `{x=}` shows itself, and then what it is.
+                                out.push_str(i.debug_text.as_ref().map_or("", |t| t.as_str()));
                                 let val = self.eval(&i.expression)?;
                                 out.push_str(&self.display(&val));
                             }
@@ -474,7 +476,7 @@ impl Lower<'_> {
             CmpOp::In | CmpOp::NotIn => {
                 let Val::Tuple(t) = &right.val else {
                     return Err(self.error(
-                        Id::UnsupportedPython,
+                        Id::TypeMismatch,
                         "`in` is supported for tuples of compile-time values only",
                         range,
                         "",

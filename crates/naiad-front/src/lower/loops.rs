@@ -39,7 +39,7 @@ impl Lower<'_> {
             other => {
                 let what = self.describe(&other);
                 let e = self.error(
-                    Id::UnsupportedPython,
+                    Id::TypeMismatch,
                     format!("a loop cannot run over {what}"),
                     s.iter.range(),
                     "",
