@@ -95,18 +95,31 @@ pub fn axis_behind(
 
 /// The bounds that a mask is made of.
 pub fn bounds(func: &Function<Tile>, mask: Value) -> Vec<Bound> {
-    let Def::Result(inst, _) = func.def(mask) else { return vec![other(func, mask)] };
-    let op = func.op(inst);
-    match op {
-        TileOp::Binary { f: BinaryFn::And, a, b } => {
-            let mut all = bounds(func, *a);
-            for bound in bounds(func, *b) {
-                if !all.contains(&bound) {
-                    all.push(bound);
-                }
-            }
-            all
+    let mut all: Vec<Bound> = Vec::new();
+    let (mut pending, mut seen) = (vec![mask], Vec::new());
+    while let Some(part) = pending.pop() {
+        if seen.contains(&part) {
+            continue;
         }
+        seen.push(part);
+        if let Some(&TileOp::Binary { f: BinaryFn::And, a, b }) = func.defining_op(part) {
+            // The first of the two is the next to be seen.
+            pending.extend([b, a]);
+            continue;
+        }
+        for bound in single(func, part) {
+            if !all.contains(&bound) {
+                all.push(bound);
+            }
+        }
+    }
+    all
+}
+
+/// The bounds of a mask that is no conjunction itself, though it may be one that was moved.
+fn single(func: &Function<Tile>, mask: Value) -> Vec<Bound> {
+    let Def::Result(inst, _) = func.def(mask) else { return vec![other(func, mask)] };
+    match func.op(inst) {
         TileOp::Const { value } if value.bits != 0 => Vec::new(),
         TileOp::Compare { p, a, b } => vec![compare(func, mask, *p, *a, *b)],
         op => match axis_behind(func, op, func.ty(mask).shape) {

@@ -14,6 +14,7 @@ fn is_stride(name: &str) -> bool {
 
 pub fn check(lint: &mut Lint<'_>) {
     let func = lint.func;
+    let made = made_of_lanes(func);
     let (mut compares, mut stores, mut loads) = (Vec::new(), Vec::new(), Vec::new());
     func.walk(&mut |inst| match *func.op(inst) {
         TileOp::Compare { p: Predicate::Lt, a, b } => compares.push((inst, a, b)),
@@ -23,15 +24,17 @@ pub fn check(lint: &mut Lint<'_>) {
         _ => {}
     });
     for (inst, index, limit) in compares {
-        bound(lint, inst, index, limit);
+        if made[index.index()] && !func.ty(index).is_scalar() {
+            bound(lint, inst, limit);
+        }
     }
     // Strides are this kernel's way if at least two tensors have some, and no input has rows without.
     let all: Vec<(Inst, Address)> =
-        loads.iter().map(|&(i, ptr)| (i, Address::new(lint, ptr))).collect();
+        loads.iter().map(|&(i, ptr)| (i, Address::new(lint, &made, ptr))).collect();
     if all.iter().any(|(_, address)| !address.strided && address.width.is_some()) {
         return;
     }
-    let outputs = stores.iter().map(|&(i, ptr)| (i, Address::new(lint, ptr)));
+    let outputs = stores.iter().map(|&(i, ptr)| (i, Address::new(lint, &made, ptr)));
     let mut strided: Vec<(Inst, Option<usize>)> = Vec::new();
     for (inst, address) in all.into_iter().chain(outputs).filter(|(_, a)| a.strided) {
         if strided.iter().all(|(_, base)| *base != address.base) {
@@ -39,16 +42,16 @@ pub fn check(lint: &mut Lint<'_>) {
         }
     }
     if let [(first, _), _, ..] = strided[..] {
-        stores.into_iter().for_each(|(inst, ptr)| output(lint, inst, ptr, first));
+        for (inst, ptr) in stores {
+            let address = Address::new(lint, &made, ptr);
+            output(lint, inst, address, first);
+        }
     }
 }
 
 /// `cols < stride`, where the width is meant.
-fn bound(lint: &mut Lint<'_>, inst: Inst, index: Value, limit: Value) {
+fn bound(lint: &mut Lint<'_>, inst: Inst, limit: Value) {
     let func = lint.func;
-    if func.ty(index).is_scalar() || !is_made_of_lanes(func, index) {
-        return;
-    }
     let Some(param) = plain_param(lint, limit).filter(|&i| is_stride(&func.param_names[i])) else {
         return;
     };
@@ -61,17 +64,18 @@ fn bound(lint: &mut Lint<'_>, inst: Inst, index: Value, limit: Value) {
     lint.found(d.help("compare with the number of columns"));
 }
 
-/// Whether lanes differ by their numbers.
-fn is_made_of_lanes(func: &Function<Tile>, value: Value) -> bool {
-    match func.defining_op(value) {
-        Some(TileOp::Arange { .. }) => true,
-        Some(TileOp::Load { .. }) | None => false,
-        Some(op) => {
-            let mut found = false;
-            op.each_value(&mut |v| found |= is_made_of_lanes(func, v));
-            found
+/// Of each value whether lanes differ by their numbers.
+fn made_of_lanes(func: &Function<Tile>) -> Vec<bool> {
+    let mut made = vec![false; func.num_values()];
+    func.walk(&mut |inst| {
+        let op = func.op(inst);
+        let mut of_lanes = matches!(op, TileOp::Arange { .. });
+        if !matches!(op, TileOp::Load { .. }) {
+            op.each_value(&mut |v| of_lanes |= made[v.index()]);
         }
-    }
+        func.results(inst).iter().for_each(|r| made[r.index()] = of_lanes);
+    });
+    made
 }
 
 /// The parameter that a number is, in whatever type and shape.
@@ -86,9 +90,8 @@ fn plain_param(lint: &Lint<'_>, value: Value) -> Option<usize> {
 }
 
 /// An output that is addressed by widths, where other tensors are by strides.
-fn output(lint: &mut Lint<'_>, inst: Inst, ptr: Value, other: Inst) {
+fn output(lint: &mut Lint<'_>, inst: Inst, address: Address, other: Inst) {
     let func = lint.func;
-    let address = Address::new(lint, ptr);
     let (Some(base), Some(width), false) = (address.base, address.width, address.strided) else {
         return;
     };
@@ -127,7 +130,7 @@ struct Address {
 }
 
 impl Address {
-    fn new(lint: &Lint<'_>, ptr: Value) -> Address {
+    fn new(lint: &Lint<'_>, made: &[bool], ptr: Value) -> Address {
         let func = lint.func;
         let mut out = Address { base: None, strided: false, width: None };
         let mut pending = vec![ptr];
@@ -149,9 +152,8 @@ impl Address {
             }
             if let &TileOp::Binary { f: BinaryFn::Mul, a, b } = op {
                 for (x, y) in [(a, b), (b, a)] {
-                    let varies = is_made_of_lanes(func, y);
                     let param = plain_param(lint, x).filter(|&i| !is_stride(&func.param_names[i]));
-                    out.width = out.width.or(param.filter(|_| varies));
+                    out.width = out.width.or(param.filter(|_| made[y.index()]));
                 }
             }
             op.each_value(&mut |v| pending.push(v));

@@ -50,23 +50,33 @@ pub fn check(lint: &mut Lint<'_>, declared: &Inputs) {
 /// Whether everything that a number is made of has a range by declaration.
 fn is_declared(lint: &Lint<'_>, value: Value, declared: &Inputs) -> bool {
     let func = lint.func;
-    match func.defining_op(value) {
-        None => {
-            let param = func.params().iter().position(|&p| p == value);
-            param.is_some_and(|i| declared.params.get(i).is_some_and(|p| p.range.is_some()))
+    let mut seen = vec![false; func.num_values()];
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
+        if std::mem::replace(&mut seen[value.index()], true) {
+            continue;
         }
-        Some(TileOp::ProgramId { .. } | TileOp::NumPrograms { .. }) => declared.grid.is_some(),
-        Some(TileOp::Const { .. } | TileOp::Arange { .. }) => true,
-        Some(op)
-            if op.is_lanewise()
-                || super::masks::axis_behind(func, op, func.ty(value).shape).is_some() =>
-        {
-            let mut all = true;
-            op.each_value(&mut |v| all &= is_declared(lint, v, declared));
-            all
+        let known = match func.defining_op(value) {
+            None => {
+                let param = func.params().iter().position(|&p| p == value);
+                param.is_some_and(|i| declared.params.get(i).is_some_and(|p| p.range.is_some()))
+            }
+            Some(TileOp::ProgramId { .. } | TileOp::NumPrograms { .. }) => declared.grid.is_some(),
+            Some(TileOp::Const { .. } | TileOp::Arange { .. }) => true,
+            Some(op)
+                if op.is_lanewise()
+                    || super::masks::axis_behind(func, op, func.ty(value).shape).is_some() =>
+            {
+                op.each_value(&mut |v| pending.push(v));
+                true
+            }
+            Some(_) => false,
+        };
+        if !known {
+            return false;
         }
-        Some(_) => false,
     }
+    true
 }
 
 fn overflows(lint: &mut Lint<'_>, inst: Inst, f: BinaryFn, x: Interval, y: Interval) {
