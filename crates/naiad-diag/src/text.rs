@@ -39,6 +39,20 @@ pub fn argument<'t>(args: &[&'t str], name: &str, position: usize) -> Option<&'t
         .or_else(|| args.get(position).copied().filter(|a| !a.contains('=')))
 }
 
+/// The argument by which a load, given as its text, says what it gives where it reads nothing.
+pub fn fill_of(load: &str) -> &'static str {
+    if load.contains("boundary_check") { "padding_option" } else { "other" }
+}
+
+/// What a load, given as its text, has as its mask, and words that explain it. Block pointers and descriptors
+/// have none: they know their extents.
+pub fn mask_of(load: Option<&str>) -> (&str, &'static str) {
+    match load.and_then(call).and_then(|(_, args)| argument(&args, "mask", 1)) {
+        Some(mask) => (mask, ""),
+        None => ("inside", ", where `inside` compares each index with its extent"),
+    }
+}
+
 /// The names in a text, whatever else stands in it.
 pub fn names(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');

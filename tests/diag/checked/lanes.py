@@ -27,6 +27,19 @@ total[(1,)](np.ones((31, 15), np.float32), np.zeros(1, np.float32), 31, 15, M=32
 
 
 @triton.jit
+def extremes(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    p = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (BLOCK,), (0,))
+    x = tl.load(p, boundary_check=(0,), padding_option="zero")
+    tl.store(out_ptr, tl.argmax(x, 0))
+    tl.store(out_ptr + 1, tl.max(x))
+    tl.store(out_ptr + 2, tl.min(tl.load(p, boundary_check=(0,))))
+
+
+extremes[(1,)](np.array([-3, -1, -2], np.int32), np.zeros(3, np.int32), 3, BLOCK=4)
+extremes[(1,)](np.array([3, 1, 2], np.int32), np.zeros(3, np.int32), 3, BLOCK=4)
+
+
+@triton.jit
 def triangle(x_ptr, out_ptr, N: tl.constexpr):
     rows = tl.arange(0, N)[:, None]
     cols = tl.arange(0, N)[None, :]

@@ -9,7 +9,7 @@ use super::{Checked, checker};
 use crate::exec::{Exec, Shared};
 use crate::fault::{Site, index, program};
 use crate::tile::number;
-use naiad_diag::text::{argument, call};
+use naiad_diag::text::{call, fill_of, mask_of};
 use naiad_diag::{Diagnostic, Id, LaneKind, Picture, Severity};
 use naiad_ir::function::Def;
 use naiad_ir::scalar::{BinaryFn, show};
@@ -77,17 +77,34 @@ fn point_name(site: &Site<'_>) -> String {
 }
 
 /// The fill that a function leaves data unchanged by, as source.
-fn neutral_text(site: &Site<'_>) -> Option<&'static str> {
+fn neutral_text(site: &Site<'_>) -> Option<String> {
     let func = site.func;
+    let of = |f: BinaryFn, x: Value| f.identity_text(crate::tile::stored(func.ty(x).elem));
     match func.op(site.inst) {
         TileOp::Reduce { body, inputs, .. } | TileOp::Scan { body, inputs, .. } => {
-            let f = super::one_function(func, *body)?;
-            f.identity_text(crate::tile::stored(func.ty(*inputs.first()?).elem))
+            let f = super::one_function(func, *body).or_else(|| extreme(site))?;
+            of(f, *inputs.first()?)
         }
-        TileOp::Binary { f, a, .. } => f.identity_text(crate::tile::stored(func.ty(*a).elem)),
-        TileOp::Dot { .. } => Some("0.0"),
+        TileOp::Binary { f, a, .. } => of(*f, *a),
+        TileOp::Dot { .. } => Some("0.0".to_string()),
         _ => None,
     }
+}
+
+/// What a reduction with indices looks for, by the name that it is called by.
+fn extreme(site: &Site<'_>) -> Option<BinaryFn> {
+    let text = text_of(site, site.inst)?;
+    let (callee, _) = call(&text)?;
+    match callee.rsplit('.').next()? {
+        "argmax" | "max" => Some(BinaryFn::Max),
+        "argmin" | "min" => Some(BinaryFn::Min),
+        _ => None,
+    }
+}
+
+/// The argument of a load that says what it gives where it reads nothing.
+fn fill_name(site: &Site<'_>, load: Inst) -> &'static str {
+    fill_of(&text_of(site, load).unwrap_or_default())
 }
 
 /// Lanes that are no data at a point where lanes meet.
@@ -126,8 +143,11 @@ pub fn reduced(
     let load = s.source.map(|x| x.inst);
     if let Some(load) = load {
         let from = match is_undefined {
-            true => "loaded here without `other`: such lanes are undefined (NVIDIA GPUs read 0)",
-            false => "the lanes are masked off here",
+            true => format!(
+                "loaded here without `{}`: such lanes are undefined (NVIDIA GPUs read 0)",
+                fill_name(site, load)
+            ),
+            false => "the lanes are masked off here".to_string(),
         };
         report = also(report, site, load, from);
     }
@@ -183,24 +203,27 @@ fn picture(lanes: &Lanes, shape: &Shape) -> Option<Picture> {
 fn fix(site: &Site<'_>, load: Option<Inst>) -> Option<String> {
     let neutral = neutral_text(site)?;
     let load_text = load.and_then(|l| text_of(site, l));
-    let mask = load_text.as_deref().and_then(call).and_then(|(_, args)| argument(&args, "mask", 1));
-    let mask = mask.unwrap_or("mask");
+    let (mask, words) = mask_of(load_text.as_deref());
     let text = text_of(site, site.inst)?;
-    match (site.func.op(site.inst), call(&text)) {
+    let help = match (site.func.op(site.inst), call(&text)) {
         (TileOp::Reduce { .. } | TileOp::Scan { .. }, Some((callee, args))) => {
             let value = args.first()?;
-            Some(format!(
+            format!(
                 "set them to {neutral} first: `{callee}(tl.where({mask}, {value}, {neutral}), ...)`"
-            ))
+            )
         }
-        (TileOp::Binary { f: BinaryFn::Add, .. }, _) => Some(format!(
+        (TileOp::Binary { f: BinaryFn::Add, .. }, _) => format!(
             "set them to {neutral} before they are added: `tl.where({mask}, ..., {neutral})`"
-        )),
-        (TileOp::Dot { .. }, _) => Some(
-            "mask the loads of both factors along the axis that is summed, with `other=0.0`".into(),
         ),
-        _ => Some(format!("set them to {neutral} first: `tl.where({mask}, ..., {neutral})`")),
-    }
+        (TileOp::Dot { .. }, _) => {
+            return Some(
+                "mask the loads of both factors along the axis that is summed, with `other=0.0`"
+                    .into(),
+            );
+        }
+        _ => format!("set them to {neutral} first: `tl.where({mask}, ..., {neutral})`"),
+    };
+    Some(help + words)
 }
 
 /// More of a load of arbitrary bits: a point that they change.
@@ -271,13 +294,16 @@ pub fn undefined_used(
     };
     let drawn = lane.and_then(|(_, shape)| picture(lanes, shape));
     let report = at(site, Id::UndefinedUsed, message, place).picture(drawn);
+    let fill = source.map_or("other", |s| fill_name(site, s.inst));
     let report = match source {
-        Some(s) => also(report, site, s.inst, "loaded here without `other`"),
+        Some(s) => also(report, site, s.inst, format!("loaded here without `{fill}`")),
         None => report,
     };
     report
-        .note("where its mask is false a load without `other` gives anything; NVIDIA GPUs give 0")
-        .help("give the load an `other=...`, or use the same mask here")
+        .note(format!(
+            "what a load without `{fill}` does not read is undefined; NVIDIA GPUs give 0"
+        ))
+        .help(format!("give the load `{fill}=...`, or a mask here that is false in such lanes"))
 }
 
 /// How an op wraps, in words, from the first operands that made it do so.

@@ -111,16 +111,19 @@ impl BinaryFn {
 
 impl BinaryFn {
     /// What leaves the other operand as it is, as a kernel would write it.
-    pub fn identity_text(self, ty: Scalar) -> Option<&'static str> {
-        match self {
-            BinaryFn::Add | BinaryFn::Or | BinaryFn::Xor => {
-                Some(if ty.is_float() { "0.0" } else { "0" })
-            }
-            BinaryFn::Mul => Some(if ty.is_float() { "1.0" } else { "1" }),
-            BinaryFn::Max | BinaryFn::MaxNan if ty.is_float() => Some("float(\"-inf\")"),
-            BinaryFn::Min | BinaryFn::MinNan if ty.is_float() => Some("float(\"inf\")"),
-            _ => None,
-        }
+    pub fn identity_text(self, ty: Scalar) -> Option<String> {
+        let text = match (self, ty.is_float()) {
+            (BinaryFn::Add | BinaryFn::Or | BinaryFn::Xor, true) => "0.0".to_string(),
+            (BinaryFn::Add | BinaryFn::Or | BinaryFn::Xor, false) => "0".to_string(),
+            (BinaryFn::Mul, true) => "1.0".to_string(),
+            (BinaryFn::Mul, false) => "1".to_string(),
+            (BinaryFn::Max | BinaryFn::MaxNan, true) => "float(\"-inf\")".to_string(),
+            (BinaryFn::Min | BinaryFn::MinNan, true) => "float(\"inf\")".to_string(),
+            (BinaryFn::Max, false) => ty.int_min().to_string(),
+            (BinaryFn::Min, false) => ty.int_max().to_string(),
+            _ => return None,
+        };
+        Some(text)
     }
 }
 

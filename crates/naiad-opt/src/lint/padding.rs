@@ -13,7 +13,7 @@
 use super::Lint;
 use super::masks::{Bound, axis_behind, bounds};
 use crate::canonical::uniform_constant;
-use naiad_diag::text::{argument, call, names};
+use naiad_diag::text::{argument, call, fill_of, mask_of, names};
 use naiad_diag::{Diagnostic, Id, Severity};
 use naiad_ir::function::Def;
 use naiad_ir::scalar::{BinaryFn, UnaryFn, cast_bits, show};
@@ -564,14 +564,15 @@ impl Padding<'_, '_> {
             None => "the 0 that NVIDIA GPUs read there may change the result here",
         };
         let d = self.lint.at(inst, Id::UndefinedReduced, message, label);
-        let d = self.lint.also(
-            d,
-            fill.source,
-            "without `other` lanes that the mask turns off are undefined",
-        );
+        let given = fill_of(&self.lint.text(fill.source).unwrap_or_default());
+        let left = format!("without `{given}` lanes that are not read are undefined");
+        let d = self.lint.also(d, fill.source, &left);
         let d = match f {
+            Some(_) if given == "padding_option" => {
+                d.help("say so: give the load `padding_option=\"zero\"`")
+            }
             Some(_) => d.help("say so: give the load `other=0`"),
-            None => d.help("give the load an `other` that the result does not depend on"),
+            None => d.help(format!("give the load `{given}=` what the result does not depend on")),
         };
         let severity = if f.is_some() { Severity::Note } else { Severity::Warning };
         self.lint.found(Diagnostic { severity, ..d });
@@ -590,10 +591,11 @@ impl Padding<'_, '_> {
         let d = self.lint.at(inst, Id::PaddingReduced, message, &label);
         let mut d = self.lint.also(d, fill.source, "the lanes are masked off here");
         let text = self.lint.text(fill.source);
-        let mask = text.as_deref().and_then(call).and_then(|(_, a)| argument(&a, "mask", 1));
         if let Some(neutral) = f.identity_text(ty) {
-            let mask = mask.unwrap_or("mask");
-            d = d.help(format!("set them to {neutral} first: `tl.where({mask}, ..., {neutral})`"));
+            let (mask, words) = mask_of(text.as_deref());
+            d = d.help(format!(
+                "set them to {neutral} first: `tl.where({mask}, ..., {neutral})`{words}"
+            ));
         }
         // A sum is changed by whatever is added; of a maximum only a run can tell.
         let severity = match f {
