@@ -2,6 +2,7 @@
 
 import triton
 import triton.language as tl
+from triton.language import core
 
 
 # Masks and program ids ----------------------------------------------------------------------------
@@ -239,3 +240,62 @@ def no_types_fit(x_ptr, n, ONE: tl.constexpr):
 @triton.jit
 def wrong_whatever_the_types(x_ptr, n):
     tl.store(x_ptr, tl.summ(n))  # lints: error[unknown-tl-name]
+
+
+# What is wrong here may be wrong only with what was guessed.
+@triton.jit
+def known_by_what_it_is_given(x_ptr, out_ptr, n, rows, ACT: tl.constexpr, BLOCK_K: tl.constexpr):
+    if ACT == "gelu":
+        y = 1.0
+    if isinstance(n, tl.tensor) and n.dtype == core.int32:
+        n += 1
+    tl.static_assert(BLOCK_K > 0, f"{BLOCK_K=}")
+    tl.store(out_ptr + n, y)  # lints: note[check-limit]
+
+
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+@triton.jit
+def of_a_class():
+    pair = Pair(tl.arange(0, 4), 1)  # lints: note[check-limit]
+
+
+@triton.jit
+def refuses_other_modes(x_ptr, MODE: tl.constexpr):
+    if MODE == "set":
+        tl.store(x_ptr, 1)
+    else:
+        raise ValueError(MODE)  # lints: note[check-limit]
+
+
+@triton.jit
+def of_a_tuple(x_ptr, strides):
+    x = tl.load(x_ptr + strides[1] * tl.arange(0, 16))  # lints: note[check-limit]
+    tl.store(x_ptr + tl.arange(0, 16), x)
+
+
+@triton.jit
+def extent_of_a_guess(x_ptr, BLOCK_K: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, 16))
+    y = x.reshape(1, BLOCK_K // 999, 16)  # lints: note[check-limit]
+    tl.store(x_ptr + tl.arange(0, 16), tl.sum(y))
+
+
+# Host code may be long: here are brackets in texts and comments, ((( and more than parsers take at once.
+HINTS = {"a (": 1, 'b [': """c {{{""", "d": f"{len('(')} ("}
+
+
+# Numbers that are made of each other again and again: each is looked at once.
+# naiad: signature(x_ptr=*fp32, out_ptr=*fp32, n=i32<=4, BLOCK=16, grid=4)
+@triton.jit
+def made_of_each_other(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.program_id(0)
+    mask, before = i < n, i < 2 * n
+    for _ in tl.static_range(48):
+        at = (at + at * n) % 7
+        mask, before = mask & before, mask
+    tl.store(out_ptr + i, tl.load(x_ptr + at), mask=(i < at) & mask)

@@ -129,13 +129,11 @@ fn reached(e: &Diagnostic) -> (usize, usize) {
 /// Whether an error holds whatever the arguments are.
 pub fn bears(d: &Diagnostic) -> bool {
     match d.id {
-        Id::SyntaxError
-        | Id::UnsupportedPython
-        | Id::UnknownTlName
-        | Id::BadGlobal
-        | Id::Internal => true,
+        Id::SyntaxError | Id::UnknownTlName | Id::BadGlobal | Id::Internal => true,
+        // Whoever raises refuses something, which may be a guess.
+        Id::UnsupportedPython => d.place().is_none_or(|p| !p.text().starts_with("raise")),
         // A name that nothing assigns; one that some path assigns may depend on a guess.
-        Id::UndefinedName => d.labels.len() == 1,
+        Id::UndefinedName => d.place().is_some_and(|p| !is_assigned(&p.source.text, p.text())),
         // Of literals only: an extent made from a guess is no news.
         Id::BadShape => d.place().is_some_and(|place| {
             naiad::names_in(place.text())
@@ -143,6 +141,16 @@ pub fn bears(d: &Diagnostic) -> bool {
         }),
         _ => false,
     }
+}
+
+/// Whether a name stands where a text may assign to it: ahead of an `=`, or in the head of a loop.
+fn is_assigned(text: &str, name: &str) -> bool {
+    let has = |part: &str| naiad::names_in(part).any(|n| n == name);
+    text.lines().any(|line| {
+        let line = line.split('#').next().unwrap_or(line);
+        let ahead = line.rsplit_once('=').is_some_and(|(ahead, _)| has(ahead));
+        ahead || line.trim_start().starts_with("for ") && has(line)
+    })
 }
 
 /// What default and annotation say.

@@ -9,26 +9,48 @@
 //! as `naiad compile --signature` does, and besides how large numbers may be and how many programs there
 //! are. Otherwise they are guessed, see [`crate::guess`]; where no guess compiles, that is said.
 
-use crate::Common;
 use crate::guess::{Guess, bears};
 use crate::output::Output;
+use crate::{Common, Deny};
 use clap::Args;
 use naiad::{Declared, Diagnostic, FunctionSource, Id, Kernel, LiveHost, Module, Place};
+use std::collections::HashSet;
+use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct Lint {
     #[arg(required = true)]
     files: Vec<String>,
+    /// What counts as an error too.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    deny: Option<Deny>,
     #[command(flatten)]
     pub common: Common,
 }
 
 impl Lint {
     pub fn main(&self, output: &mut Output) -> i32 {
-        let found = self.files.iter().flat_map(|file| lint_file(file));
-        found.for_each(|d| output.diagnostic(d));
-        output.exit_code()
+        let mut found: Vec<Diagnostic> = Vec::new();
+        let mut told = HashSet::new();
+        for d in self.files.iter().flat_map(|file| lint_file(file)) {
+            // A helper that several kernels call, or files, is reported once; the messages name the
+            // kernels, so the place tells.
+            let is_news = match d.place() {
+                Some(at) => told.insert((d.id.name(), whole(&at.source.name), at.range.clone())),
+                None => !found.contains(&d),
+            };
+            if is_news && !d.is_allowed() {
+                found.push(d);
+            }
+        }
+        found.into_iter().for_each(|d| output.diagnostic(d));
+        output.exit_code(self.deny == Some(Deny::Warnings))
     }
+}
+
+/// A file's path, however it is named.
+fn whole(name: &str) -> PathBuf {
+    std::fs::canonicalize(name).unwrap_or_else(|_| name.into())
 }
 
 fn lint_file(file: &str) -> Vec<Diagnostic> {
@@ -36,17 +58,7 @@ fn lint_file(file: &str) -> Vec<Diagnostic> {
         Ok(module) => module,
         Err(e) => return vec![*e.into_diagnostic()],
     };
-    let kernels = module.kernels().into_iter();
-    let mut found: Vec<Diagnostic> = Vec::new();
-    for d in kernels.flat_map(|name| lint_kernel(&module, name)) {
-        // A helper that several kernels call is reported once; their messages name them, so the place
-        // tells.
-        let same = |f: &Diagnostic| f.id == d.id && f.place().is_some() && f.place() == d.place();
-        if !found.contains(&d) && !found.iter().any(same) && !d.is_allowed() {
-            found.push(d);
-        }
-    }
-    found
+    module.kernels().into_iter().flat_map(|name| lint_kernel(&module, name)).collect()
 }
 
 fn lint_kernel(module: &Module, name: &str) -> Vec<Diagnostic> {
@@ -95,20 +107,24 @@ fn lint_guessed<H: LiveHost>(kernel: &Kernel<H>, source: &FunctionSource) -> Vec
         Err(e) if bears(&e) => vec![*e],
         // A function that others call is seen where they call it, and may give something back.
         Err(e) if is_helper(source) || e.id == Id::BadReturn => Vec::new(),
-        Err(e) if all_said => vec![*e],
+        Err(e) if all_said && !is_opaque(&e) => vec![*e],
         Err(e) => {
-            let message = format!(
-                "kernel `{}` was not reviewed: with types that were guessed for its arguments it does not compile",
-                kernel.name()
-            );
+            let why = match all_said {
+                true => "what it calls is known only when the file runs",
+                false => "with types that were guessed for its arguments it does not compile",
+            };
+            let message = format!("kernel `{}` was not reviewed: {why}", kernel.name());
             let mut d =
                 Diagnostic::new(Id::CheckLimit, message).note(format!("{}: {}", e.id, e.message));
             if let Some(place) = e.called_from.last().or(e.place()) {
                 d = d.primary(place.clone(), "");
             }
-            vec![d.help(
-                "say them above the kernel: `# naiad: signature(x_ptr=*fp32, n=i32, BLOCK=1024)`",
-            )]
+            if !all_said {
+                d = d.help(
+                    "say them above the kernel: `# naiad: signature(x_ptr=*fp32, n=i32, BLOCK=1024)`",
+                );
+            }
+            vec![d]
         }
     }
 }
@@ -168,6 +184,11 @@ fn declared(text: &str, grid_is_ours: bool) -> naiad::Result<(String, Declared)>
         }
     }
     Ok((types.join(","), declared))
+}
+
+/// Whether an error may be of objects, such as classes, that are known only when the file runs.
+fn is_opaque(d: &Diagnostic) -> bool {
+    matches!(d.id, Id::BadCall | Id::NotConstexpr | Id::UnknownAttribute)
 }
 
 /// Whether other functions of the file call it, or pass it on, and nothing launches it.

@@ -55,8 +55,9 @@ impl Output {
     }
 
     /// The exit code of a command that said this much.
-    pub fn exit_code(&self) -> i32 {
-        self.said.iter().any(|d| d.severity == Severity::Error) as i32
+    pub fn exit_code(&self, deny_warnings: bool) -> i32 {
+        let least = if deny_warnings { Severity::Warning } else { Severity::Error };
+        self.said.iter().any(|d| d.severity >= least) as i32
     }
 
     /// Writes all that was said.

@@ -55,6 +55,8 @@ fn exit_codes() {
         ("nonsense", 2),
         ("--version", 0),
         ("compile no-such-file.py::k --signature x=i32", 1),
+        ("lint", 2),
+        ("lint --deny everything s.py", 2),
         ("lint no-such-file.py", 1),
     ] {
         assert_eq!(run(line).0, code, "{line}");
