@@ -77,6 +77,26 @@ def passed_on(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, tl.load(x_ptr + i) * 2)
 
 
+@triton.jit
+def moved(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N * N)
+    x = tl.load(x_ptr + i)
+    square = tl.reshape(x, (N, N))
+    tl.store(out_ptr + i, tl.flip(x, 0))
+    tl.store(out_ptr + 16 + i, tl.sort(x))
+    tl.store(out_ptr + 32 + i, tl.cumsum(x, 0))
+    tl.store(out_ptr + 48 + i, tl.cumsum(x, 0, reverse=True))
+    tl.store(out_ptr + 64 + i, tl.gather(x, i ^ 5, 0))
+    tl.store(out_ptr + 80 + i, tl.reshape(tl.trans(square), (N * N,)))
+    tl.store(out_ptr + 96 + i, tl.reshape(tl.dot(square, square, acc=square), (N * N,)))
+    tl.store(out_ptr + 112 + i, tl.associative_scan(x, 0, larger))
+
+
+@triton.jit
+def larger(a, b):
+    return tl.maximum(a, b)
+
+
 def specials():
     x = np.zeros((3, 8), np.float32)
     x[1] = -np.inf
@@ -85,6 +105,10 @@ def specials():
     soft_cap[(1,)](np.array([5000, -10000], np.float32), np.zeros(2, np.float32), 50.0, BLOCK=2)
     # What comes from memory is nobody's fault here.
     passed_on[(1,)](np.full(8, np.nan, np.float32), np.zeros(8, np.float32), BLOCK=8)
+    # Nor is it where lanes move.
+    x = np.zeros(16, np.float32)
+    x[3], x[9] = np.inf, np.nan
+    moved[(1,)](x, np.zeros((8, 16), np.float32), N=4)
 
 
 @triton.jit

@@ -533,7 +533,7 @@ fn trace(
     let Some(trace) = &mut own.trace else { return };
     for ((&result, reg), lanes) in func.results(inst).iter().zip(results).zip(known) {
         if seen(result, reg) {
-            trace.see(inst, &operands, &view(result, &reg.tile), lanes);
+            trace.see((inst, op.is_lanewise()), &operands, &view(result, &reg.tile), lanes);
         }
     }
 }

@@ -113,8 +113,15 @@ pub struct Seen<'a> {
 }
 
 impl Trace {
-    /// Looks at what an op made of its operands. Padding is not looked at.
-    pub fn see(&mut self, inst: Inst, operands: &[Seen<'_>], result: &Seen<'_>, lanes: &Lanes) {
+    /// Looks at what an op made of its operands, lane by lane where it works so: others may move lanes
+    /// about. Padding is not looked at.
+    pub fn see(
+        &mut self,
+        (inst, lanewise): (Inst, bool),
+        operands: &[Seen<'_>],
+        result: &Seen<'_>,
+        lanes: &Lanes,
+    ) {
         let (ty, shape) = (result.ty, result.shape);
         self.made.remove(&result.value);
         if !any_special(result.tile, ty, &shape) || operands.is_empty() {
@@ -133,7 +140,7 @@ impl Trace {
             // SAFETY: a lane of the tile.
             unsafe { read_image(dense.at(o.ty.size()).add(i * o.ty.size()), o.ty.size()) }
         };
-        let lanewise = operands.iter().all(|o| o.shape == shape);
+        let lanewise = lanewise && operands.iter().all(|o| o.shape == shape);
         // Dense once, where lanes are compared one by one.
         let dense: Vec<_> = operands.iter().map(|o| o.tile.dense(o.ty, &o.shape)).collect();
         let any = |test: fn(Scalar, u64) -> bool| {
