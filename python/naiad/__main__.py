@@ -54,7 +54,8 @@ def run_script(script, args, check, gpu=None, name="__main__"):
         # The message has the kernel's line; the only line of Python that adds to it is the launch's.
         if not checking.collected(e):
             print(str(e).lstrip("\n"), file=sys.stderr)
-        print(f"  = note: launched at {_launch_line(e)}", file=sys.stderr)
+        if checking.is_for_people():
+            print(f"  = note: launched at {_launch_line(e)}", file=sys.stderr)
         return 1
     except BaseException as e:
         traceback.print_exception(type(e), e, _own_frames(e.__traceback__, script))

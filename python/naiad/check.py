@@ -1,7 +1,7 @@
 """Checked launches: what counts as uninitialized, and what becomes of what was found.
 
 Under ``naiad run --check`` a launch with an error raises it and everything else is a warning. Under
-``naiad check`` findings are printed, each once for its line, and the script goes on.
+``naiad check`` findings are printed, each once for its place, and the script goes on.
 """
 
 import os
@@ -16,12 +16,12 @@ _SEVERITIES = ("note", "warning", "error")
 
 
 class Collector:
-    """Keeps what is found: of each kind and line the worst."""
+    """Keeps what is found: of each kind and place the worst."""
 
     def __init__(self):
         self.launches = 0
         self.kernels = set()
-        # By id and place.
+        # By id, line and column.
         self._found = {}
 
     def launched(self, kernel, findings, failed):
@@ -32,8 +32,8 @@ class Collector:
 
     def add(self, findings):
         for finding in findings:
-            # What has no line is told apart by its words.
-            key = (finding.id, finding.place or finding.human())
+            # Calls in one line are told apart, and what has no line by its words.
+            key = (finding.id, finding.place or finding.human(), finding.column)
             before = self._found.get(key)
             if before is None or _worse(finding, before):
                 self._found[key] = finding
@@ -110,6 +110,11 @@ def collect(collector):
     return before
 
 
+if hasattr(os, "register_at_fork"):
+    # A collector is asked in its own process; in others errors are raised, as in processes that are spawned.
+    os.register_at_fork(after_in_child=lambda: collect(None))
+
+
 def is_active():
     return _naiad.is_checked()
 
@@ -133,9 +138,11 @@ def launched(kernel, findings, updated, failed):
         raise raised
 
 
-def found(id, message, notes=(), help=()):
-    """A finding of the Python side."""
-    finding = _naiad.finding(id, message, list(notes), list(help))
+def found(kernel, id, message, notes=(), help=()):
+    """A finding of the Python side, about a jit function."""
+    finding = kernel._kernel.finding(id, message, list(notes), list(help))
+    if finding is None:
+        return
     if _collector is not None:
         _collector.add([finding])
     else:
@@ -150,6 +157,11 @@ def collected(error):
         return False
     _collector.add([finding])
     return True
+
+
+def is_for_people():
+    """Whether what is printed is read by people, and not by a program."""
+    return getattr(_collector, "format", "human") == "human"
 
 
 def changed_by_last_launch():

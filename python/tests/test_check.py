@@ -19,10 +19,10 @@ def _expected(text, verb="finds"):
     """What is marked so beside the lines: `# finds: error[race]; lints: note[flat-index]`."""
     wanted = {}
     for number, line in enumerate(text.splitlines(), 1):
-        if mark := re.search(rf"[#;] {verb}( nowhere)?: ([^;]*)", line):
-            for one in mark[2].split(","):
+        if mark := re.search(rf"[#;] {verb}: ([^;]*)", line):
+            for one in mark[1].split(","):
                 severity, id = re.fullmatch(r"(\w+)\[([\w-]+)\]", one.strip()).groups()
-                wanted[None if mark[1] else number, id] = severity
+                wanted[number, id] = severity
     return wanted
 
 

@@ -58,6 +58,11 @@ def test_json(naiad_command):
     done = naiad_command("check", "--format", "json", "script.py", script=HEAD + WRONG)
     [finding] = [json.loads(line) for line in done.stderr.splitlines()]
     assert (finding["id"], finding["severity"]) == ("padding-reduced", "error")
+    # Every line is an object, those of what ends the script too.
+    past = "    fill[(4,)](np.zeros(10, np.int32), 16, BLOCK=4)\n"
+    done = naiad_command("check", "--format", "json", "script.py", script=HEAD + WRONG + past)
+    findings = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [d["id"] for d in findings] == ["padding-reduced", "out-of-bounds"] and done.returncode == 1
 
 
 def test_sarif(naiad_command, tmp_path):

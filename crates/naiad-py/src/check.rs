@@ -3,7 +3,7 @@
 //! What is done with findings is Python's: see `naiad/check.py`.
 
 use crate::errors::{human, json};
-use naiad::{Diagnostic, Error, Id, Report, poison, render};
+use naiad::{Diagnostic, Error, FunctionSource, Id, Place, Report, poison, render};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::ops::Range;
@@ -107,6 +107,12 @@ impl Finding {
         self.0.place().map(|p| (p.source.name.clone(), p.line()))
     }
 
+    /// Where in the line it begins, from 1; 0 where there is no line.
+    #[getter]
+    fn column(&self) -> u32 {
+        self.0.place().map_or(0, |p| p.source.line_col(p.range.start).1)
+    }
+
     /// Drawn as rustc would.
     fn human(&self) -> String {
         human(&self.0)
@@ -129,22 +135,30 @@ pub fn sarif(findings: Vec<PyRef<'_, Finding>>, base: &str) -> String {
     format!("{:#}", render::sarif(all, base, env!("CARGO_PKG_VERSION")))
 }
 
-/// A finding that Python makes itself.
-#[pyfunction]
-#[pyo3(signature = (id, message, notes = Vec::new(), help = Vec::new()))]
+/// A finding that Python makes itself, of a kernel: it stands where the kernel's name does. None where a
+/// comment there allows it.
 pub fn finding(
     id: &str,
     message: &str,
     notes: Vec<String>,
     help: Vec<String>,
-) -> PyResult<Finding> {
+    kernel: &FunctionSource,
+) -> PyResult<Option<Finding>> {
     let Some(id) = Id::from_name(id) else {
         return Err(PyValueError::new_err(format!("no finding is called `{id}`")));
     };
+    let start = kernel.range.start;
+    let text = kernel.source.text.get(kernel.range.clone()).unwrap_or("");
+    let def = format!("def {}", kernel.name);
     let mut d = Diagnostic::new(id, message);
+    if let Some(at) = text.find(&def) {
+        let end = start + at + def.len();
+        let range = end - kernel.name.len()..end;
+        d = d.primary(Place::new(kernel.source.clone(), range), "");
+    }
     d.notes = notes;
     d.help = help;
-    Ok(Finding(d))
+    Ok((!d.is_allowed()).then_some(Finding(d)))
 }
 
 /// Whether launches are checked.

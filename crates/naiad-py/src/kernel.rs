@@ -77,6 +77,19 @@ impl PyKernel {
         Ok(PyKernel { core, names, defaults })
     }
 
+    /// What Python has found about the kernel; none where its line allows it.
+    fn finding(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        message: &str,
+        notes: Vec<String>,
+        help: Vec<String>,
+    ) -> PyResult<Option<check::Finding>> {
+        let source = self.core.source().map_err(|e| exception(py, &e))?;
+        check::finding(id, message, notes, help, &source)
+    }
+
     /// Binds, compiles where needed, and runs the grid's programs.
     fn launch(
         slf: &Bound<'_, Self>,

@@ -48,7 +48,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _naiad {
     #[pymodule_export]
-    use crate::check::{Finding, finding, is_checked, mark_initialized, mark_uninitialized, sarif};
+    use crate::check::{Finding, is_checked, mark_initialized, mark_uninitialized, sarif};
     #[pymodule_export]
     use crate::cli::cli_main;
     #[pymodule_export]

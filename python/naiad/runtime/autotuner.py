@@ -143,29 +143,42 @@ class Autotuner(KernelInterface):
             if config is None:
                 config, tuned = self._choose(key, args, kwargs, nargs)
                 self.cache[key] = config
-        self.best_config = config
-        options = self._options(config, kwargs)
         if tuned:
             self._before(nargs, kwargs, reset_only=True)
+        return self._launch_one(config, args, kwargs, nargs)
+
+    def _launch_one(self, config, args, kwargs, nargs):
+        """A launch of the chosen configuration."""
+        self.best_config = config
+        options = self._options(config, kwargs)
         if config.pre_hook is not None:
             config.pre_hook({**nargs, **options})
         return self.fn.run(*args, **options)
 
     def _run_checked(self, args, kwargs, nargs):
-        """Launches the first configuration that fits, once: trials have nothing to add to a check. Says so
-        if trials would have spoiled the result."""
-        config = next(iter(self._pruned(args, kwargs)))
-        self.best_config = config
-        options = self._options(config, kwargs)
-        self._before(nargs, kwargs, reset_only=True)
-        if config.pre_hook is not None:
-            config.pre_hook({**nargs, **options})
-        result = self.fn.run(*args, **options)
-        hooked = self.user_defined_pre_hook or config.pre_hook is not None
+        """Launches the first configuration that fits, once: trials have nothing to add to a check. Where
+        there would have been trials, says so if they would have spoiled the result."""
+        key = self._key({**nargs, **kwargs})
+        config = self.cache.get(key)
+        if config is not None:
+            return self._launch_one(config, args, kwargs, nargs)
+        unfit = None
+        for config in self._pruned(args, kwargs):
+            self._before(nargs, kwargs, reset_only=True)
+            try:
+                result = self._launch_one(config, args, kwargs, nargs)
+                break
+            except _UNFIT as e:
+                unfit = unfit or e
+        else:
+            raise self._none_fits(unfit) from unfit
+        self.cache[key] = config
         kept = {*self.restore_value, *self.reset_to_zero}
+        hooked = self.user_defined_pre_hook or config.pre_hook is not None
         for name in [] if hooked else check.changed_by_last_launch():
             if name in self.arg_names and name not in kept:
                 check.found(
+                    self.base_fn,
                     "autotune-hazard",
                     f"kernel `{self.__name__}` is tuned and changes `{name}` after reading it, so that each trial "
                     "begins with what the one before left",
@@ -277,10 +290,11 @@ class Autotuner(KernelInterface):
         self.configs_timings = timings
         best = _best(timings)
         if _time(timings[best]) == float("inf"):
-            raise AutotunerError(
-                f"no configuration of `{self.__name__}` can be run; the first one fails so: {reasons[0]}"
-            ) from reasons[0]
+            raise self._none_fits(reasons[0]) from reasons[0]
         return best
+
+    def _none_fits(self, reason):
+        return AutotunerError(f"no configuration of `{self.__name__}` can be run; the first one fails so: {reason}")
 
     def _code(self, config, compiled):
         """What a trial of the configuration runs. Many differ in what only a GPU has, such as warps and
