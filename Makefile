@@ -16,7 +16,7 @@ demo: extension
 
 $(VENV)/.tools:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2" numpy pytest
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2" numpy pytest pytest-xdist
 	touch $@
 
 # One profile for everything, so that tests, CI and the extension build once.

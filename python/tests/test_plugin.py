@@ -32,12 +32,12 @@ SUITE = """
 def suite(tmp_path):
     """Runs pytest with the plugin, in a folder with a conftest.py that imports triton."""
 
-    def run(*options, text=SUITE, conftest="import triton\nprint('triton is', triton.jit.__module__)"):
+    def run(*options, text=SUITE, conftest="import triton\nprint('triton is', triton.jit.__module__)", cache=False):
         (tmp_path / "tests").mkdir(exist_ok=True)
         (tmp_path / "conftest.py").write_text(textwrap.dedent(conftest))
         (tmp_path / "tests" / "test_suite.py").write_text(textwrap.dedent(text))
         (tmp_path / "pytest.ini").write_text("[pytest]\n")
-        command = [sys.executable, "-m", "pytest", "-p", "naiad.plugin", "-p", "no:cacheprovider", *options]
+        command = [sys.executable, "-m", "pytest", "-p", "naiad.plugin", *([] if cache else ["-p", "no:cacheprovider"]), *options]
         env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=env)
 
@@ -140,6 +140,43 @@ def test_check_fails_tests_by_their_launches(suite, workers):
     assert "assert launch(0.0) == -1" in failing and "naiad check call" in failing
     summary = done.stdout.split("= checked by naiad =")[1]
     assert "8 launches checked" in summary and summary.count("warning[unwritten-output]") == 2
+
+
+def test_check_leaves_what_failed_to_the_next_run(suite):
+    assert suite("--naiad=check", "tests", text=CHECKED, cache=True).returncode == 1
+    done = suite("--naiad=check", "--lf", "tests", text=CHECKED, cache=True)
+    assert "2 failed" in done.stdout and "1 error" in done.stdout and "passed" not in done.stdout, done.stdout
+
+
+PROCESSES = """
+    import multiprocessing
+
+    def in_child(pipe, fill):
+        try:
+            launch(fill)
+            pipe.send("")
+        except triton.KernelError as e:
+            pipe.send(str(e))
+
+    @pytest.mark.parametrize("start", ["fork", "spawn"])
+    def test_children(start):
+        context = multiprocessing.get_context(start)
+        said = []
+        for fill in float("-inf"), 0.0:
+            ours, theirs = context.Pipe(duplex=False)
+            child = context.Process(target=in_child, args=(theirs, fill))
+            child.start()
+            said.append(ours.recv())
+            child.join()
+        assert said[0] == "" and "padding-reduced" in said[1] and "tl.max(x)" in said[1]
+    """
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_check_raises_in_processes_that_a_test_starts(suite):
+    head = CHECKED[: CHECKED.index("    def test_right")]
+    done = suite("--naiad=check", "tests", text=head + PROCESSES)
+    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
 
 
 def test_check_shows_a_warning_once(suite):
