@@ -112,7 +112,15 @@ def copy_past_mask(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, x)  # finds: error[undefined-used]
 
 
+@triton.jit
+def decides(x_ptr, out_ptr, n):
+    x = tl.load(x_ptr, mask=n > 0)
+    if x > 0:  # finds: error[undefined-used]
+        tl.store(out_ptr, 1.0)
+
+
 def undefined_lanes():
+    decides[(1,)](np.ones(1, np.float32), np.zeros(1, np.float32), 0)
     copy_under_mask[(4,)](np.ones(100, np.float32), np.zeros(100, np.float32), 100, BLOCK=32)
     copy_past_mask[(1,)](np.ones(10, np.float32), np.zeros(16, np.float32), 10, BLOCK=16)
 

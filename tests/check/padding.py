@@ -228,7 +228,86 @@ def silenced():
     allowed[(1,)](np.full(3, -1, np.float32), np.zeros(1, np.float32), 3, BLOCK=4)
 
 
+@triton.jit
+def refilled(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    mask = cols < n
+    x = tl.where(mask, tl.load(x_ptr + cols, mask=mask), 0.0)
+    # What is chosen in the place of padding is padding too.
+    tl.store(out_ptr, tl.max(x))  # finds: error[padding-reduced]; lints: note[padding-reduced]
+    tl.store(out_ptr + 1, tl.sum(x))
+
+
+@triton.jit
+def in_block(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    p = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (BLOCK,), (0,))
+    x = tl.load(p, boundary_check=(0,), padding_option="zero")
+    tl.store(out_ptr, tl.max(x))  # finds: error[padding-reduced]; lints: note[padding-reduced]
+    tl.store(out_ptr + 1, tl.sum(x))
+
+
+@triton.jit
+def by_descriptor(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    described = tl.make_tensor_descriptor(x_ptr, [n], [1], [BLOCK])
+    x = described.load([0])
+    tl.store(out_ptr, tl.max(x))  # finds: error[padding-reduced]; lints: note[padding-reduced]
+    tl.store(out_ptr + 1, tl.sum(x))
+
+
+def fills():
+    x = np.array([-3, -1, -2], np.float32)
+    for kernel in refilled, in_block, by_descriptor:
+        out = np.zeros(2, np.float32)
+        kernel[(1,)](x, out, 3, BLOCK=4)
+        assert out.tolist() == [0, -6]
+
+
+@triton.jit
+def ordered(x_ptr, out_ptr, n, FILL: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=FILL)
+    tl.store(out_ptr + i, tl.sort(x), mask=i < n)
+
+
+def sorting():
+    x = np.array([3, 1, 2], np.float32)
+    out = np.zeros(3, np.float32)
+    ordered[(1,)](x, out, 3, FILL=float("inf"), BLOCK=4)
+    assert out.tolist() == [1, 2, 3]
+
+
+@triton.jit
+def by_ticket(x_ptr, out_ptr, tickets_ptr, n, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    ticket = tl.atomic_add(tickets_ptr, 1)
+    x = tl.load(x_ptr + cols, mask=cols < n, other=0.0)
+    # It cannot be run again: the next ticket would be another.
+    tl.store(out_ptr + ticket, tl.max(x))  # finds: warning[padding-reduced]; lints: note[padding-reduced]
+
+
+@triton.jit
+def highest_of_two(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + cols, mask=cols < n, other=0.0)
+    y = tl.load(y_ptr + cols, mask=cols < n, other=0.0)
+    # Either alone changes nothing.
+    a = tl.max(x)  # finds: error[padding-reduced]; lints: note[padding-reduced]
+    b = tl.max(y)  # finds: error[padding-reduced]; lints: note[padding-reduced]
+    tl.store(out_ptr, tl.maximum(a, b))
+
+
+def verdicts():
+    x = np.array([-3, -1, -2], np.float32)
+    by_ticket[(4,)](x, np.zeros(4, np.float32), np.zeros(1, np.int32), 3, BLOCK=4)
+    out = np.zeros(1, np.float32)
+    highest_of_two[(1,)](x, x, out, 3, BLOCK=4)
+    assert out[0] == 0
+
+
 variances()
+fills()
+sorting()
+verdicts()
 two_blocks()
 maxima()
 softmaxes()
