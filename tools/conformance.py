@@ -37,7 +37,7 @@ def main():
             continue
         if not args.report_only:
             run_file(unit, name, results, args)
-        cases = load(results, name)
+        cases = load(results, name, args.check)
         print(f"{name}: {summary(cases)}", flush=True)
         if args.check:
             show_findings(results, name, cases)
@@ -74,6 +74,9 @@ def run_file(unit, name, results, args):
     """Runs the cases of one file, spread over processes."""
     with tempfile.TemporaryDirectory() as site:
         (pathlib.Path(site) / "sitecustomize.py").write_text(SITE)
+        # A run before this one may have had more processes.
+        for path in results.glob(f"{flat(name)}.*"):
+            path.unlink()
         shards = [Shard(unit, name, results, args, site, index) for index in range(args.n)]
         for shard in shards:
             shard.start()
@@ -154,13 +157,13 @@ def read(path):
     return rows
 
 
-def load(results, name):
+def load(results, name, checked=False):
     """What became of each case of a file: {case: row}."""
     rows = [row for path in sorted(results.glob(f"{flat(name)}.*.jsonl")) for row in read(path)]
     cases = {}
     for row in rows:
         # The table may have changed since the run.
-        reason = exclusion(name, row["case"])
+        reason = exclusion(name, row["case"], checked)
         if reason is not None:
             cases[row["case"]] = {"kind": "excluded", "reason": reason}
         elif row["kind"] == "ended":

@@ -59,15 +59,40 @@ class _Launches:
         return getitem
 
 
+def _write(kind, case, **facts):
+    _record.write(json.dumps({"kind": kind, "case": case, **facts}) + "\n")
+    _record.flush()
+
+
 if _settings.get("check"):
     from naiad import _naiad, check
 
     _naiad.configure(True, 0)
 
+    class _Collector(check.Collector):
+        """What is found in one case. A fault is raised in the case, which is there to see it or fails."""
 
-def _write(kind, case, **facts):
-    _record.write(json.dumps({"kind": kind, "case": case, **facts}) + "\n")
-    _record.flush()
+        def __init__(self, case):
+            super().__init__()
+            self.case = case
+
+        def launched(self, kernel, findings, failed):
+            super().launched(kernel, findings[:-1] if failed else findings, failed)
+
+        def write(self):
+            found = [(f.id, f.severity, *(f.place or ("", 0))) for f in self.found()]
+            _write("checked", self.case, launches=self.launches, found=found)
+
+    class _Child(_Collector):
+        """The same in a process that was forked: it ends without a word, so each launch is written at once."""
+
+        def launched(self, kernel, findings, failed):
+            one = _Collector(self.case)
+            one.launched(kernel, findings, failed)
+            one.write()
+
+    _case_now = None
+    os.register_at_fork(after_in_child=lambda: check.collect(_Child(_case_now)))
 
 
 def _case(nodeid):
@@ -90,7 +115,7 @@ def pytest_collection_modifyitems(config, items):
     chosen = [i for i in items if zlib.crc32(_case(i.nodeid).encode()) % _settings["every"] == 0]
     for item in chosen[index::count]:
         case = _case(item.nodeid)
-        reason = exclusion(_settings["file"], case)
+        reason = exclusion(_settings["file"], case, _settings.get("check", False))
         if case in done:
             others.append(item)
         elif reason is not None:
@@ -127,8 +152,9 @@ def pytest_pyfunc_call(pyfuncitem):
 def pytest_runtest_protocol(item):
     _write("begun", _case(item.nodeid))
     if _settings.get("check"):
-        # One for each case.
-        collector = check.Collector()
+        global _case_now
+        _case_now = _case(item.nodeid)
+        collector = _Collector(_case_now)
         check.collect(collector)
 
     def too_long(*_):
@@ -142,8 +168,7 @@ def pytest_runtest_protocol(item):
     finally:
         signal.alarm(0)
         if _settings.get("check"):
-            found = [(f.id, f.severity, *(f.place or ("", 0))) for f in collector.found()]
-            _write("checked", _case(item.nodeid), launches=collector.launches, found=found)
+            collector.write()
 
 
 _reports = {}
