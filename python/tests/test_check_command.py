@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 HEAD = """
     import numpy as np
     import triton
@@ -41,6 +43,16 @@ def test_exit_codes_and_summary(naiad_command):
     assert done.returncode == 0 and "warning[unwritten-output]" in done.stderr
     done = naiad_command("check", "--deny", "warnings", "script.py", script=HEAD + PARTLY)
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize("executor", ["auto", "eager", "cpu", "interp", "lockstep"])
+def test_every_launch_is_checked_whatever_executor_is_asked_for(naiad_command, monkeypatch, executor):
+    monkeypatch.setenv("NAIAD_EXECUTOR", executor)
+    # The first launch is small; later ones, and those of a launcher that is kept, are the same kernel's.
+    kept = "    launch = total[(1,)]\n" + "    launch(x, out, 10, 1.0, BLOCK=16)\n" * 2
+    done = naiad_command("check", "script.py", script=HEAD + RIGHT * 3 + kept)
+    assert done.returncode == 1 and done.stderr.count("error[padding-reduced]") == 1
+    assert last_line(done) == "naiad check: 5 launches of 1 kernel checked: 1 error"
 
 
 def test_the_script_has_its_say(naiad_command):
