@@ -25,7 +25,7 @@ fn main() {
     let vector = Level::vector_bytes(Level::host());
     let loops = match naiad_cpu::dist::distribute(&func, &naiad_cpu::Facts::default(), vector) {
         Ok(loops) => loops.func,
-        Err(e) => panic!("not compiled: {}", e.what),
+        Err(e) => panic!("{}", e.message),
     };
     naiad_ir::verify(&loops).expect("the loops are well formed");
     let table = naiad_cpu::runtime::table::table();

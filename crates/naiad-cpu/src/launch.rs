@@ -6,10 +6,14 @@
 //!     over the pool's threads      |
 //!                                  +--> calls of the runtime: the context
 //! ```
+//!
+//! Programs that may wait for one another go one by one, by way of [`waiting`].
 
 use crate::clif::{self, Machine};
-use crate::dist::{Distributed, Param, SiteInfo, Unsupported, distribute, plan};
+use crate::dist::{Distributed, Param, SiteInfo, distribute, plan};
 use crate::facts::Facts;
+use crate::runtime::fiber::Turn;
+use crate::runtime::waiting::{self, End};
 use crate::runtime::{pool, table};
 use crate::wide::Level;
 use naiad_diag::Diagnostic;
@@ -40,15 +44,6 @@ const STREAMED: usize = 16 << 20;
 /// Vectors that are computed between two looks at whether to stop: some milliseconds.
 const SLICE: u64 = 1 << 22;
 
-/// Why there is no code.
-#[derive(Debug)]
-pub enum CompileError {
-    /// The kernel has something that is not compiled yet.
-    Unsupported(Unsupported),
-    /// A fault of ours.
-    Internal(Box<Diagnostic>),
-}
-
 /// An argument.
 #[derive(Clone, Debug)]
 pub enum Arg {
@@ -77,6 +72,13 @@ pub enum Outcome {
     /// It was asked to stop, or its host did.
     Stopped,
     Fault(Fault),
+    /// These programs wait for values that nobody writes, each where this op asks for one.
+    Deadlock(Vec<(u64, Inst)>),
+    /// So many programs wait for others, and so many have not started: there is no room for more.
+    Full {
+        waiting: u64,
+        unstarted: u64,
+    },
 }
 
 /// What a kernel did wrong, in the first of its programs that did.
@@ -95,6 +97,8 @@ pub struct Context<'a> {
     args: &'a [Arg],
     host: &'a dyn Host,
     worker: usize,
+    /// Of a program that may wait for others.
+    turn: Option<&'a Turn<'a>>,
     /// The memory that the last read, and the last write, was found to be in: where the next lane is as
     /// a rule.
     last: [Cell<(usize, usize)>; 2],
@@ -115,8 +119,8 @@ pub struct Options<'a> {
 }
 
 impl Code {
-    /// Compiles a verified kernel.
-    pub fn new(func: &Function<Tile>, facts: &Facts) -> Result<Code, CompileError> {
+    /// Compiles a verified kernel. An error is a fault of ours.
+    pub fn new(func: &Function<Tile>, facts: &Facts) -> Result<Code, Box<Diagnostic>> {
         Code::with(Level::host(), func, facts)
     }
 
@@ -125,17 +129,15 @@ impl Code {
         wide: Option<Level>,
         func: &Function<Tile>,
         facts: &Facts,
-    ) -> Result<Code, CompileError> {
+    ) -> Result<Code, Box<Diagnostic>> {
         let Distributed { func: loops, params, sites } =
-            distribute(func, facts, Level::vector_bytes(wide))
-                .map_err(CompileError::Unsupported)?;
+            distribute(func, facts, Level::vector_bytes(wide))?;
         if cfg!(debug_assertions) {
-            naiad_ir::verify(&loops).map_err(CompileError::Internal)?;
+            naiad_ir::verify(&loops)?;
         }
         let past_cache = params.iter().position(|&p| p == Param::Stream);
         let options = clif::Options { wide, past_cache };
-        let machine =
-            clif::write_with(options, &loops, table::table()).map_err(CompileError::Internal)?;
+        let machine = clif::write_with(options, &loops, table::table())?;
         Ok(Code { machine, params, sites, work: plan::work(func) })
     }
 
@@ -175,31 +177,32 @@ impl Code {
         let fault = Mutex::new(None);
         let flag = options.flag.unwrap_or(&NEVER);
         let run = Run { code: self, grid, args, host, stop: &stop, interrupt, flag, fault };
-        // Between slices somebody looks whether the launch is to stop.
-        let slice = self.work.map_or(64, |w| (SLICE / w.max(1)).clamp(16, SLICE));
-        let job = |programs: Range<u64>, worker: usize| {
-            let mut at = programs.start;
-            while at < programs.end {
-                let end = programs.end.min(at.saturating_add(slice));
-                // SAFETY: as promised to this function.
-                if run.asked_to_stop() || !unsafe { run.programs(at..end, worker) } {
-                    return false;
-                }
-                at = end;
-            }
-            true
-        };
-        let ended = if threads == 1 || total == 1 || self.is_short(total) {
-            job(0..total, 0)
+        let end = if self.waits() {
+            // SAFETY: as promised to this function.
+            unsafe { run.waiting(total, threads) }
         } else {
-            pool::run(threads, total, 1, &job)
+            // SAFETY: as promised to this function.
+            unsafe { run.all(total, threads) }
         };
         let fault = run.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match fault {
-            Some(fault) => Outcome::Fault(fault),
-            None if ended => Outcome::Ended,
-            None => Outcome::Stopped,
+        match (fault, end) {
+            (Some(fault), _) => Outcome::Fault(fault),
+            (None, End::Ended) => Outcome::Ended,
+            (None, End::Stopped) => Outcome::Stopped,
+            (None, End::Full { waiting, unstarted }) => Outcome::Full { waiting, unstarted },
+            (None, End::Deadlock(waiting)) => {
+                let at = |(program, site): (u64, u32)| match self.sites.get(site as usize) {
+                    Some(SiteInfo::Wait { inst }) => Some((program, *inst)),
+                    _ => None,
+                };
+                Outcome::Deadlock(waiting.into_iter().filter_map(at).collect())
+            }
         }
+    }
+
+    /// Whether programs may wait for one another.
+    fn waits(&self) -> bool {
+        self.sites.iter().any(|site| matches!(site, SiteInfo::Wait { .. }))
     }
 }
 
@@ -223,14 +226,67 @@ impl Run<'_> {
         self.stop.load(Ordering::Relaxed) != 0
     }
 
+    /// Runs programs that wait for no others, each as far as it goes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Code::launch`].
+    unsafe fn all(&self, total: u64, threads: usize) -> End {
+        // Between slices somebody looks whether the launch is to stop.
+        let slice = self.code.work.map_or(64, |w| (SLICE / w.max(1)).clamp(16, SLICE));
+        let job = |programs: Range<u64>, worker: usize| {
+            let mut at = programs.start;
+            while at < programs.end {
+                let end = programs.end.min(at.saturating_add(slice));
+                // SAFETY: as promised to this function.
+                if self.asked_to_stop() || !unsafe { self.programs(at..end, worker, None) } {
+                    return false;
+                }
+                at = end;
+            }
+            true
+        };
+        let ended = if threads == 1 || total == 1 || self.code.is_short(total) {
+            job(0..total, 0)
+        } else {
+            pool::run(threads, total, 1, &job)
+        };
+        if ended { End::Ended } else { End::Stopped }
+    }
+
+    /// Runs programs that may wait for one another.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Code::launch`].
+    unsafe fn waiting(&self, total: u64, threads: usize) -> End {
+        let machine = &self.code.machine;
+        waiting::run(&waiting::Grid {
+            total,
+            threads,
+            stack_bytes: machine.stack_bytes(),
+            scratch_bytes: machine.frame_bytes(),
+            stopped: &|| self.asked_to_stop(),
+            job: &|program, worker, turn| {
+                // SAFETY: as promised to this function.
+                unsafe { self.programs(program..program + 1, worker, Some(turn)) };
+            },
+        })
+    }
+
     /// Runs some programs, in their order; whether the launch goes on.
     ///
     /// # Safety
     ///
     /// As for [`Code::launch`].
-    unsafe fn programs(&self, programs: Range<u64>, worker: usize) -> bool {
+    unsafe fn programs(
+        &self,
+        programs: Range<u64>,
+        worker: usize,
+        turn: Option<&Turn<'_>>,
+    ) -> bool {
         let (sites, last) = (&*self.code.sites, Default::default());
-        let context = Context { sites, args: self.args, host: self.host, worker, last };
+        let context = Context { sites, args: self.args, host: self.host, worker, turn, last };
         let slots = self.slots(&programs, &context);
         let mut report = clif::Report::default();
         let ended = with_frame(self.code.machine.frame_bytes(), |frame| {
@@ -246,8 +302,7 @@ impl Run<'_> {
         }
         self.stop.store(1, Ordering::Relaxed);
         let site = self.code.sites.get(report.site as usize);
-        if let Some(site) = site.filter(|s| !matches!(s, SiteInfo::Stopped | SiteInfo::Host { .. }))
-        {
+        if let Some(site) = site.filter(|s| !s.stops_only()) {
             let [program, lane, address, _] = report.values.map(|v| v as u64);
             let fault = Fault { site: site.clone(), program, lane, address };
             let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
@@ -297,6 +352,7 @@ impl Run<'_> {
             Param::Stream => u64::from(self.streams()),
             Param::Interrupt => self.flag.as_ptr().addr() as u64,
             Param::Stop => self.stop.as_ptr().addr() as u64,
+            Param::Writes => context.turn.map_or(0, |turn| turn.writes.as_ptr().addr() as u64),
         };
         self.code.params.iter().map(slot).collect()
     }
@@ -330,13 +386,22 @@ impl Context<'_> {
     ///
     /// `table` holds an address for each buffer of the site.
     pub(crate) unsafe fn host(&self, site: u32, program: u64, table: *const *mut u8) -> bool {
-        let Some(SiteInfo::Host { inst, buffers }) = self.sites.get(site as usize) else {
+        let Some(SiteInfo::Host { inst, buffers, clock }) = self.sites.get(site as usize) else {
             return false;
         };
         // SAFETY: the caller's promise.
         let buffers = unsafe { std::slice::from_raw_parts(table, buffers.len()) };
         // SAFETY: compiled code gives buffers of the sizes of the site's types.
-        unsafe { self.host.run(*inst, program, self.worker, buffers) }
+        let run = || unsafe { self.host.run(*inst, program, self.worker, buffers) };
+        let Some(turn) = self.turn else { return run() };
+        turn.clocks.set(turn.clocks.get() + u64::from(*clock));
+        // SAFETY: a host knows nothing of turns.
+        unsafe { turn.on_worker(run) }
+    }
+
+    /// Whether a program goes on whose loop at this site has come to the end of a round.
+    pub(crate) fn wait(&self, site: u32, same: bool) -> bool {
+        self.turn.is_none_or(|turn| turn.wait(site, same))
     }
 }
 
@@ -352,7 +417,7 @@ fn order_stores() {
 /// Frames up to this size are kept for the thread's next launch.
 const KEPT: usize = 4 << 20;
 
-/// Scratch memory of this thread for one run.
+/// Scratch memory for one run. A program that waits within it keeps it, and what runs meanwhile gets another.
 fn with_frame<T>(bytes: usize, run: impl FnOnce(*mut u8) -> T) -> T {
     thread_local! {
         static FRAME: Cell<Frame> = const { Cell::new(Frame::EMPTY) };

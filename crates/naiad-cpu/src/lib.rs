@@ -29,7 +29,7 @@ pub mod runtime;
 pub mod wide;
 
 pub use facts::Facts;
-pub use launch::{Arg, Code, CompileError, Fault, Host, Options, Outcome};
+pub use launch::{Arg, Code, Fault, Host, Options, Outcome};
 pub use peel::peel;
 pub use wide::Level;
 

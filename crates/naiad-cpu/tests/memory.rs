@@ -52,7 +52,10 @@ fn same_memory() {
             .memories
             .iter()
             .enumerate()
-            .map(|(i, &(bytes, elem))| contents(bytes, elem, i as u64 * 77))
+            .map(|(i, &(bytes, elem))| match about.zeros == Some(i) {
+                true => vec![0; bytes.div_ceil(8)],
+                false => contents(bytes, elem, i as u64 * 77),
+            })
             .collect();
         // In one place for all runs: a wild access may hit it.
         let mut memory = fresh.clone();
@@ -75,10 +78,7 @@ fn same_memory() {
         let expected = memory.clone();
         let mut fate = if was.is_ok() { "ran" } else { "failed" };
         for optimize in [false, true] {
-            let machine = match Machine::new(&func, &args, optimize) {
-                Ok(machine) => machine,
-                Err(_) => return Ok("refused"),
-            };
+            let machine = Machine::new(&func, &args, optimize);
             for (m, f) in memory.iter_mut().zip(&fresh) {
                 m.copy_from_slice(f);
             }

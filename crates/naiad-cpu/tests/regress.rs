@@ -21,7 +21,7 @@ fn agree(text: &str, elements: &[usize], numbers: &[i64]) {
     let said_by_reference = run(&func, [2, 1, 1], &args, &PLAIN).map(|_| ()).map_err(|d| fault(&d));
     let expected: Vec<Vec<i32>> = memory.clone();
     for optimize in [false, true] {
-        let machine = Machine::new(&func, &args, optimize).unwrap_or_else(|why| panic!("{why}"));
+        let machine = Machine::new(&func, &args, optimize);
         for (m, f) in memory.iter_mut().zip(fresh()) {
             m.copy_from_slice(&f);
         }

@@ -19,8 +19,7 @@ fn agree(text: &str, row: &[f32], lengths: &[i64]) {
     let mut row = row.to_vec();
     let mut out = vec![0f32; TILE as usize];
     let mut args = [tensor(&mut row), tensor(&mut out), int(0)];
-    let machines = [false, true]
-        .map(|optimize| Machine::new(&func, &args, optimize).unwrap_or_else(|why| panic!("{why}")));
+    let machines = [false, true].map(|optimize| Machine::new(&func, &args, optimize));
     let bits = |out: &[f32]| -> Vec<u32> { out.iter().map(|x| x.to_bits()).collect() };
     for &n in lengths {
         args[2] = int(n);

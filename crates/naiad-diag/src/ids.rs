@@ -99,8 +99,6 @@ ids! {
     Interrupted = "interrupted", Error;
     /// The launch needs more memory than it may take.
     OutOfMemory = "out-of-memory", Error;
-    /// No machine code can be made of the kernel: the reference executor runs it, which is slower.
-    NoMachineCode = "no-machine-code", Warning;
     /// No code for a GPU can be made of the kernel.
     NoGpuCode = "no-gpu-code", Error;
     /// The kernel needs more of something than a GPU has: registers, shared memory, threads of a block.

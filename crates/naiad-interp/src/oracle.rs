@@ -54,10 +54,13 @@ impl<'a> Oracle<'a> {
         &self.code.func
     }
 
-    fn site(&self, inst: Inst, number: u64) -> Site<'_> {
+    fn coordinates(&self, number: u64) -> [u32; 3] {
         let [x, y, _] = self.grid.map(u64::from);
-        let program = [number % x, number / x % y, number / x / y].map(|c| c as u32);
-        Site { func: self.func(), inst, program, number }
+        [number % x, number / x % y, number / x / y].map(|c| c as u32)
+    }
+
+    fn site(&self, inst: Inst, number: u64) -> Site<'_> {
+        Site { func: self.func(), inst, program: self.coordinates(number), number }
     }
 
     /// The fault of an access to an address in this lane, where `pointer` is the argument that the
@@ -159,6 +162,12 @@ impl<'a> Oracle<'a> {
     /// The fault of a loop whose step is 0.
     pub fn zero_step(&self, inst: Inst, number: u64) -> Box<Diagnostic> {
         self.site(inst, number).zero_step()
+    }
+
+    /// The fault of programs that wait forever, each at an op; in the order of their numbers.
+    pub fn deadlock(&self, waiting: &[(u64, Inst)]) -> Box<Diagnostic> {
+        let waits = |&(number, inst): &(u64, Inst)| (number, self.coordinates(number), Some(inst));
+        crate::schedule::deadlock(self.func(), &waiting.iter().map(waits).collect::<Vec<_>>())
     }
 
     /// Does an op of a program that has an effect other than on memory. `buffers` hold its operands, and

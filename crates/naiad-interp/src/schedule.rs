@@ -19,7 +19,8 @@ use crate::fault::{Fault, program};
 use crate::policy::Policy;
 use crate::slab;
 use naiad_diag::{Diagnostic, Id};
-use naiad_ir::Inst;
+use naiad_ir::tile::Tile;
+use naiad_ir::{Function, Inst};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -36,7 +37,7 @@ const SHORT: u64 = 200_000;
 const ENDED: u64 = u64::MAX;
 
 /// A program that waits when the launch ends: its number, its coordinates and where.
-type Waits = (u64, [u32; 3], Option<Inst>);
+pub type Waits = (u64, [u32; 3], Option<Inst>);
 
 /// State of a launch that workers share.
 pub struct Board<'a> {
@@ -112,7 +113,7 @@ impl<'a> Board<'a> {
         if self.deadlocked.load(SeqCst) {
             let mut waiting = self.waiting.into_inner().unwrap_or_else(PoisonError::into_inner);
             waiting.sort_by_key(|w| w.0);
-            return Err(deadlock(code, &waiting));
+            return Err(deadlock(&code.func, &waiting));
         }
         if interrupted {
             return Err(Box::new(Diagnostic::new(Id::Interrupted, "the launch was interrupted")));
@@ -121,8 +122,8 @@ impl<'a> Board<'a> {
     }
 }
 
-fn deadlock(code: &Code, waiting: &[Waits]) -> Fault {
-    let func = &*code.func;
+/// The fault of programs that wait forever, in their order.
+pub fn deadlock(func: &Function<Tile>, waiting: &[Waits]) -> Fault {
     let message = match waiting {
         [(_, p, _)] => {
             format!(

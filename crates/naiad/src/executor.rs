@@ -1,13 +1,13 @@
 //! Which executor runs a launch, and how its findings become messages.
 //!
-//! Machine code (`naiad-cpu`) runs what it can; the reference executor (`naiad-interp`) runs the rest, every
-//! launch that is checked, and a kernel's first launch where that is [small](small). What machine code finds
-//! wrong is told in the reference executor's words.
+//! Machine code (`naiad-cpu`) runs launches; the reference executor (`naiad-interp`) runs those that are
+//! checked, and a kernel's first one where that is [small](small). What machine code finds wrong is told in
+//! the reference executor's words.
 
 use crate::{LaunchConfig, Result, small};
-use naiad_cpu::dist::{SiteInfo, Unsupported};
-use naiad_cpu::{CompileError, Facts, Level, Outcome};
-use naiad_diag::{Diagnostic, Id, Severity};
+use naiad_cpu::dist::SiteInfo;
+use naiad_cpu::{Facts, Level, Outcome};
+use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, LaunchOptions, Oracle, PolicyKind, Report};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Inst};
@@ -18,14 +18,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// What runs kernels on a CPU.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Executor {
-    /// Machine code where it can, but the reference executor for a first launch that ends sooner than
-    /// machine code is made. The results are the same bits.
+    /// Machine code, but the reference executor for a first launch that ends sooner than machine code is
+    /// made. The results are the same bits.
     #[default]
     Auto,
-    /// Machine code where it can, from the first launch on.
+    /// Machine code from the first launch on.
     Eager,
-    /// Machine code; a kernel that it cannot run is an error.
-    Machine,
     /// The reference executor.
     Reference,
     /// Code for a GPU, run without one: for whoever tests the compiler.
@@ -37,8 +35,7 @@ impl Executor {
     pub fn from_name(name: &str) -> Option<Executor> {
         match name {
             "auto" => Some(Executor::Auto),
-            "eager" => Some(Executor::Eager),
-            "cpu" => Some(Executor::Machine),
+            "eager" | "cpu" => Some(Executor::Eager),
             "interp" => Some(Executor::Reference),
             "lockstep" => Some(Executor::Lockstep),
             _ => None,
@@ -62,21 +59,12 @@ pub(crate) struct Compiled {
     known: Mutex<Vec<(Facts, Code)>>,
     /// Whether there was a launch before.
     launched: AtomicBool,
-    /// Whether somebody was told that there is none.
-    said: AtomicBool,
     #[cfg(feature = "cuda")]
     lockstep: crate::lockstep::Compiled,
 }
 
-type Code = std::result::Result<Arc<Machine>, Arc<Refusal>>;
-
-/// Why there is no machine code.
-enum Refusal {
-    /// A warning that says what is not compiled.
-    Unsupported(Diagnostic),
-    /// A fault of ours.
-    Internal(Box<Diagnostic>),
-}
+/// An error is a fault of ours.
+type Code = std::result::Result<Arc<Machine>, Box<Diagnostic>>;
 
 /// A kernel's machine code, with the IR that it was made from.
 struct Machine {
@@ -103,17 +91,9 @@ impl Compiled {
         let mut func = code.func().clone();
         naiad_opt::optimize(&mut func);
         naiad_cpu::peel(&mut func);
-        let made = naiad_cpu::Code::new(&func, &facts);
-        let made = match made {
-            Ok(code) => {
-                let (func, reference) = (Arc::new(func), OnceLock::new());
-                Ok(Arc::new(Machine { code, func, reference }))
-            }
-            Err(CompileError::Unsupported(why)) => {
-                Err(Arc::new(Refusal::Unsupported(no_code(&why, &func))))
-            }
-            Err(CompileError::Internal(fault)) => Err(Arc::new(Refusal::Internal(fault))),
-        };
+        let made = naiad_cpu::Code::new(&func, &facts).map(|code| {
+            Arc::new(Machine { code, func: Arc::new(func), reference: OnceLock::new() })
+        });
         known.push((facts, made.clone()));
         made
     }
@@ -139,22 +119,11 @@ pub fn stage(func: &Function<Tile>, stage: Stage) -> Result<String> {
     }
     naiad_cpu::peel(&mut func);
     let vector = Level::vector_bytes(Level::host());
-    let loops = naiad_cpu::dist::distribute(&func, &Facts::default(), vector);
-    let loops = loops.map_err(|why| no_code(&why, &func))?.func;
+    let loops = naiad_cpu::dist::distribute(&func, &Facts::default(), vector)?.func;
     Ok(match stage {
         Stage::Optimized | Stage::Thread => loops.to_string(),
         Stage::Clif => naiad_cpu::clif::text(&loops, naiad_cpu::runtime::table::table())?,
     })
-}
-
-fn no_code(why: &Unsupported, func: &Function<Tile>) -> Diagnostic {
-    let message = format!("kernel `{}` is not compiled to machine code: {}", func.name, why.what);
-    let report = Diagnostic::new(Id::NoMachineCode, message);
-    let report = match why.inst {
-        Some(inst) => report.primary_at(&func.places, func.loc(inst), ""),
-        None => report,
-    };
-    report.note("the reference executor runs it, which takes longer")
 }
 
 /// Runs a launch.
@@ -183,30 +152,11 @@ pub(crate) unsafe fn run(
         && programs(grid) <= small::programs(code);
     if executor != Executor::Reference && plain && !small {
         let mut arguments: Vec<naiad_cpu::Arg> = args.iter().map(argument).collect();
-        match machine.get(code, &arguments) {
-            Ok(found) => {
-                // Behind the arguments stands what only pointers made of integers reach.
-                arguments.extend(code.reachable(options.exposed).iter().map(exposed));
-                // SAFETY: as promised to this function; the code was made for these facts.
-                return unsafe { run_machine(&found, grid, args, &arguments, options) };
-            }
-            Err(why) => match &*why {
-                Refusal::Internal(fault) => return Err(fault.clone().into()),
-                Refusal::Unsupported(warning) => {
-                    let mut warning = warning.clone();
-                    if executor == Executor::Machine {
-                        warning.severity = Severity::Error;
-                        return Err(warning.into());
-                    }
-                    // SAFETY: as promised to this function.
-                    let mut report = unsafe { naiad_interp::launch(code, grid, args, options) }?;
-                    if !machine.said.swap(true, Ordering::Relaxed) {
-                        report.findings.push(warning);
-                    }
-                    return Ok(report);
-                }
-            },
-        }
+        let found = machine.get(code, &arguments)?;
+        // Behind the arguments stands what only pointers made of integers reach.
+        arguments.extend(code.reachable(options.exposed).iter().map(exposed));
+        // SAFETY: as promised to this function; the code was made for these facts.
+        return unsafe { run_machine(&found, grid, args, &arguments, options) };
     }
     // SAFETY: as promised to this function.
     Ok(unsafe { naiad_interp::launch(code, grid, args, options) }?)
@@ -281,11 +231,24 @@ unsafe fn run_machine(
                     oracle.misaligned(inst, number, lane, f.address, arg)
                 }
                 SiteInfo::ZeroStep { inst } => oracle.zero_step(inst, number),
-                SiteInfo::Stopped | SiteInfo::Host { .. } => {
+                SiteInfo::Stopped | SiteInfo::Host { .. } | SiteInfo::Wait { .. } => {
                     Box::new(Diagnostic::new(Id::Internal, "a guard failed that cannot fail"))
                 }
             }
             .into())
+        }
+        Outcome::Deadlock(waiting) => Err(oracle()?.deadlock(&waiting).into()),
+        Outcome::Full { waiting, unstarted } => {
+            let message = format!(
+                "kernel `{}` runs out of memory: {waiting} programs wait for others, with their tiles, and \
+                 there is no room for {unstarted} that have not started",
+                machine.func.name
+            );
+            let report = Diagnostic::new(Id::OutOfMemory, message).help(
+                "let programs wait only for those before them in the grid, or launch fewer: a GPU holds a \
+                 few thousand at once, and hangs where these wait for others",
+            );
+            Err(report.into())
         }
     }
 }

@@ -49,6 +49,16 @@ fn what_is_small() {
         assert_eq!(small::programs(&code(block, body)), 0);
     }
     assert_eq!(small::programs(&code(64, &doubled_in_a_loop("%n"))), 0);
+    // A loop that may wait for another program.
+    let waits = "while {
+    %seen = atomic.add %p, %half : fp32
+    %unset = compare.lt %seen, %half : i1
+    condition %unset
+  } {
+    yield
+  }";
+    let half = "%half = const value=0.5:fp32 : fp32";
+    assert_eq!(small::programs(&code(64, &format!("{half}\n  {waits}\n  {add}"))), 0);
     // The sum depends on the order in which it is made, the greatest integer does not.
     let reduce = |source: &str, f: &str, ty: &str| {
         format!(
@@ -94,8 +104,6 @@ fn machine_code_is_made_for_the_second_launch() {
     let after = Compiled::default();
     assert_eq!(run(&after, Executor::Auto, &checked), 0);
     assert_eq!(run(&after, Executor::Auto, &plain), 0);
-    for executor in [Executor::Eager, Executor::Machine] {
-        assert_eq!(run(&Compiled::default(), executor, &plain), 1);
-    }
-    assert!(data.iter().all(|&x| x == 128.0), "{data:?}");
+    assert_eq!(run(&Compiled::default(), Executor::Eager, &plain), 1);
+    assert!(data.iter().all(|&x| x == 64.0), "{data:?}");
 }

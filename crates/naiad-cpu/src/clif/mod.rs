@@ -87,6 +87,7 @@ pub struct Report {
 pub struct Machine {
     code: code::Code,
     frame_bytes: usize,
+    stack_bytes: usize,
     /// What the code loads: it knows the places in here, and is told where this is.
     constants: Box<[Aligned]>,
 }
@@ -100,6 +101,11 @@ impl Machine {
     /// The size of the scratch memory that a run needs.
     pub fn frame_bytes(&self) -> usize {
         self.frame_bytes
+    }
+
+    /// Bytes that the function itself needs of the stack.
+    pub fn stack_bytes(&self) -> usize {
+        self.stack_bytes
     }
 
     /// Bytes of code and of its constants.
@@ -179,7 +185,9 @@ fn write_for(
         .map_err(|e| fault(&func.name, format!("Cranelift refused it: {:?}", e.inner)))?;
     let code = code::Code::new(&context, &needs.beside).map_err(|why| fault(&func.name, why))?;
     let constants = needs.constants.into_iter().map(Aligned).collect();
-    Ok(Machine { code, frame_bytes: needs.frame_bytes, constants })
+    let layout = context.compiled_code().and_then(|compiled| compiled.buffer.frame_layout());
+    let stack_bytes = layout.map_or(0, |layout| layout.frame_to_fp_offset as usize);
+    Ok(Machine { code, frame_bytes: needs.frame_bytes, stack_bytes, constants })
 }
 
 /// Cranelift is asked for no optimization, so that ops keep their order. What a loop need not

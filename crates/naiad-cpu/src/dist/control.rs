@@ -5,11 +5,12 @@
 //! the same element; else it has two: a round reads the one and writes the other, and their addresses
 //! change places.
 
-use super::elementwise::wide_int;
+use super::elementwise::{image, wide_int};
 use super::group::Root;
-use super::{Buffer, Dist, Place, Result, SiteInfo, stored};
-use naiad_ir::scalar::{Predicate, Rounding};
-use naiad_ir::thread::{ThreadOp, ThreadType};
+use super::plan;
+use super::{Buffer, Dist, Param, Place, Result, SiteInfo, stored};
+use naiad_ir::scalar::{BinaryFn, Predicate, Rounding};
+use naiad_ir::thread::{RuntimeFn, ThreadOp, ThreadType, Vector};
 use naiad_ir::tile::TileOp;
 use naiad_ir::{Block, Inst, OpInfo, Value};
 
@@ -212,9 +213,6 @@ impl Dist<'_> {
         before: Block,
         after: Block,
     ) -> Result<()> {
-        if self.may_wait(inst) {
-            return self.unsupported(inst, "a loop that may wait for other programs");
-        }
         self.settle(inst)?;
         let params = self.f.block_params(before).to_vec();
         // The body gets what the test passes on, not what it got.
@@ -281,6 +279,9 @@ impl Dist<'_> {
         self.at_end(after);
         let carried = params[scalars.len()..].to_vec();
         let values = self.pass(&self.yielded(after), &slots, &carried)?;
+        if let Some(waits_at) = plan::waits_at(self.f, inst) {
+            self.end_round(waits_at, &slots, &carried, &values)?;
+        }
         self.b.run(ThreadOp::Yield { values });
         self.places.leave(entered);
         self.b.enter(outer);
@@ -289,19 +290,43 @@ impl Dist<'_> {
         Ok(())
     }
 
-    /// Whether a loop's end may be up to another program.
-    fn may_wait(&self, inst: Inst) -> bool {
-        let mut waits = false;
-        self.inner_ops(inst, &mut |op| {
-            waits |= match op {
-                TileOp::AtomicRmw { .. } | TileOp::AtomicCas { .. } | TileOp::AtomicLoad { .. } => {
-                    true
-                }
-                TileOp::Load { hints, .. } => hints.volatile,
-                _ => false,
-            };
-        });
-        waits
+    /// Ends a round of a loop that may wait for other programs: lets them run.
+    fn end_round(
+        &mut self,
+        waits_at: Inst,
+        slots: &[Slot],
+        carried: &[Value],
+        next: &[Value],
+    ) -> Result<()> {
+        // Tiles are not compared: a loop that only waits carries none.
+        let mut same = self.b.bool(slots.iter().all(|slot| slot.tile.is_none()));
+        for (&old, &new) in carried.iter().zip(next).filter(|(old, new)| old != new) {
+            let (old, new) = (image(&mut self.b, old), image(&mut self.b, new));
+            let equal = self.b.compare(Predicate::Eq, old, new);
+            same = self.b.binary(BinaryFn::And, same, equal);
+        }
+        let same = wide_int(&mut self.b, same);
+        let site = self.site(SiteInfo::Wait { inst: waits_at });
+        let context = self.param(Param::Context);
+        let number = self.b.i64(i64::from(site.0));
+        let cond = self.b.call(RuntimeFn::Wait, vec![context, number, same])[0];
+        self.b.run(ThreadOp::Guard { cond, site, values: vec![self.number] });
+        Ok(())
+    }
+
+    /// Counts that the program has written memory; where `changed` is given, if that is so.
+    pub(super) fn count_write(&mut self, changed: Option<Value>) {
+        if !self.plan.waits {
+            return;
+        }
+        let by = match changed {
+            Some(changed) => wide_int(&mut self.b, changed),
+            None => self.b.i64(1),
+        };
+        let count = self.param(Param::Writes);
+        let before = self.b.load(count, 0, Vector::I64);
+        let now = self.b.add(before, by);
+        self.b.store(count, 0, now);
     }
 
     fn branch(&mut self, inst: Inst, cond: Value, then: Block, otherwise: Block) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{Dist, Result, stored};
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn};
-use naiad_ir::thread::{Builder, Expand, ThreadOp};
+use naiad_ir::thread::{Builder, Expand, ThreadElem, ThreadOp};
 use naiad_ir::tile::{Constant, TileOp};
 use naiad_ir::{Inst, OpInfo, Scalar, Value};
 
@@ -104,6 +104,18 @@ pub(super) fn wide_int(b: &mut Builder, x: Value) -> Value {
         return b.i64(c);
     }
     b.cast(x, Scalar::I64, Rounding::Nearest)
+}
+
+/// The bits of a number or an address as an integer.
+pub(super) fn image(b: &mut Builder, x: Value) -> Value {
+    match b.vector(x).elem {
+        ThreadElem::Addr => b.bitcast(x, Scalar::I64),
+        ThreadElem::Scalar(s) if s.is_float() => b.bitcast(
+            x,
+            [Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64][s.size().ilog2() as usize],
+        ),
+        ThreadElem::Scalar(_) => wide_int(b, x),
+    }
 }
 
 impl Dist<'_> {

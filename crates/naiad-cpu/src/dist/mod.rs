@@ -11,7 +11,7 @@
 //!       copy    groups that only move a tile                                                copy.rs
 //!       lanes   the elements of any tile at any place, computed on demand                   lanes.rs
 //!       access  guards; whole vectors where addresses are formulas                          access.rs
-//!     whole   what needs whole tiles at once: dot, scans, sorts, atomics                    whole.rs, fold.rs
+//!     whole   what needs whole tiles at once: dot, scans, sorts, atomics                    whole.rs, fold.rs, atomics.rs
 //!   Thread IR, parameters, sites
 //! ```
 //!
@@ -30,6 +30,7 @@
 //! [`Facts`] first whether the arguments overlap.
 
 mod access;
+mod atomics;
 mod control;
 mod copy;
 mod elementwise;
@@ -44,6 +45,7 @@ mod walk;
 mod whole;
 
 use crate::facts::Facts;
+use naiad_diag::{Diagnostic, Id};
 use naiad_ir::thread::{Builder, Site, Thread, ThreadElem, Vector};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Elem, Function, Inst, Scalar, Shape, Type, Value};
@@ -87,6 +89,8 @@ pub enum Param {
     Interrupt,
     /// Not 0 if the launch writes more than the cache holds.
     Stream,
+    /// The address of a count of what the program has written, for programs that may wait.
+    Writes,
 }
 
 /// What a guard is about. `arg` is the argument that the pointer was made from, where it is known.
@@ -100,18 +104,39 @@ pub enum SiteInfo {
     Misaligned { inst: Inst, arg: Option<usize> },
     /// A loop whose step is 0.
     ZeroStep { inst: Inst },
-    /// What an op leaves to the host, and the shapes and types of its operands and results.
-    Host { inst: Inst, buffers: Vec<Type> },
+    /// What an op leaves to the host, the shapes and types of its operands and results, and whether it may
+    /// read the clock.
+    Host { inst: Inst, buffers: Vec<Type>, clock: bool },
+    /// A loop that may wait for other programs, and the op that asks for what they write.
+    Wait { inst: Inst },
 }
 
-/// Something that this crate does not compile yet, with its op.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Unsupported {
-    pub what: String,
-    pub inst: Option<Inst>,
+impl SiteInfo {
+    /// Whether a guard of this site only ends the run: what is wrong, if anything, was told elsewhere.
+    pub(crate) fn stops_only(&self) -> bool {
+        matches!(self, SiteInfo::Stopped | SiteInfo::Host { .. } | SiteInfo::Wait { .. })
+    }
 }
 
-pub type Result<T> = std::result::Result<T, Unsupported>;
+/// What an op asks for that nobody here can do. Every verified kernel is compiled, so it is a fault of ours.
+#[derive(Debug)]
+struct Unsupported {
+    what: String,
+    inst: Option<Inst>,
+}
+
+impl Unsupported {
+    fn report(self, f: &Function<Tile>) -> Box<Diagnostic> {
+        let message = format!("no machine code for `{}`: {}", f.name, self.what);
+        let report = Diagnostic::new(Id::Internal, message);
+        Box::new(match self.inst {
+            Some(inst) => report.primary_at(&f.places, f.loc(inst), ""),
+            None => report,
+        })
+    }
+}
+
+type Result<T> = std::result::Result<T, Unsupported>;
 
 /// Where a value is once it has been computed.
 #[derive(Clone, Debug)]
@@ -198,7 +223,15 @@ struct Dist<'a> {
 }
 
 /// Turns a verified kernel into loops, over vectors for a machine whose registers have so many bytes.
-pub fn distribute(f: &Function<Tile>, facts: &Facts, vector_bytes: u32) -> Result<Distributed> {
+pub fn distribute(
+    f: &Function<Tile>,
+    facts: &Facts,
+    vector_bytes: u32,
+) -> std::result::Result<Distributed, Box<Diagnostic>> {
+    distributed(f, facts, vector_bytes).map_err(|gap| gap.report(f))
+}
+
+fn distributed(f: &Function<Tile>, facts: &Facts, vector_bytes: u32) -> Result<Distributed> {
     let mut b = Builder::new(&f.name);
     let mut params = Vec::new();
     let mut param = |b: &mut Builder, p: Param, ty: Vector| {
@@ -260,6 +293,7 @@ impl Param {
             Param::Stop => "stop".into(),
             Param::Interrupt => "interrupt".into(),
             Param::Stream => "stream".into(),
+            Param::Writes => "writes".into(),
         }
     }
 }

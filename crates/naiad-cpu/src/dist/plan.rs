@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub loaded: Vec<Value>,
     /// Programs talk to one another: a load stays where it is and is made once.
     pub communicates: bool,
+    /// Programs may wait for one another: each counts what it writes.
+    pub waits: bool,
 }
 
 /// How the distribution treats an op that gives tiles.
@@ -50,6 +52,7 @@ impl Plan {
             surely_wanted: vec![false; f.num_values()],
             loaded: Vec::new(),
             communicates: false,
+            waits: false,
         };
         let mut order = Vec::new();
         let mut next = 0;
@@ -76,6 +79,7 @@ impl Plan {
             if let TileOp::Load { ptr, .. } = op {
                 self.loaded.push(*ptr);
             }
+            self.waits |= waits_at(f, inst).is_some();
             self.communicates |= match op {
                 TileOp::AtomicRmw { .. }
                 | TileOp::AtomicCas { .. }
@@ -187,6 +191,28 @@ impl Plan {
             false
         })
     }
+}
+
+/// The op by which a loop waits for other programs, if its end may be up to them: the last that asks for
+/// what they write.
+pub(super) fn waits_at(f: &Function<Tile>, inst: Inst) -> Option<Inst> {
+    let TileOp::While { before, after, .. } = f.op(inst) else { return None };
+    let mut last = None;
+    for &block in [before, after] {
+        f.walk_block(block, &mut |inner| {
+            let polls = match f.op(inner) {
+                TileOp::AtomicRmw { .. } | TileOp::AtomicCas { .. } | TileOp::AtomicLoad { .. } => {
+                    true
+                }
+                TileOp::Load { hints, .. } => hints.volatile,
+                _ => false,
+            };
+            if polls {
+                last = Some(inner);
+            }
+        });
+    }
+    last
 }
 
 /// How an op that has tiles among its operands or results is treated.

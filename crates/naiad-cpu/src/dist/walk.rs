@@ -160,6 +160,7 @@ impl Dist<'_> {
         match self.f.op(inst) {
             TileOp::Store { ptr, hints, .. } => {
                 self.before_write(Some(*ptr))?;
+                self.count_write(None);
                 self.add_root(Root::Store { inst })?;
                 self.now += 1;
                 if self.plan.communicates || hints.volatile {
@@ -247,6 +248,7 @@ impl Dist<'_> {
             TileOp::Store { ptr, .. } => {
                 self.before_write(Some(ptr))?;
                 self.close_group()?;
+                self.count_write(None);
                 let mut n = self.point();
                 return self.store_lanes(&mut n, inst, &Map::new());
             }

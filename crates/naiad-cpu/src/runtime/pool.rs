@@ -63,7 +63,7 @@ pub fn run(threads: usize, total: u64, grain: u64, job: &Job<'_>) -> bool {
 }
 
 /// More threads than any machine has cores; a greater number is a mistake of the caller.
-const MAX_THREADS: usize = 1024;
+pub const MAX_THREADS: usize = 1024;
 
 /// Turns of the loop in which a thread waits before it sleeps. A turn is the processor's pause of 40 to
 /// 140 cycles, so this is 60 to 250 microseconds: more than a script mostly takes between two launches.

@@ -29,6 +29,7 @@ fn address(f: RuntimeFn) -> usize {
         RuntimeFn::Host => host as *const () as usize,
         RuntimeFn::AtomicRmw => atomic_rmw as *const () as usize,
         RuntimeFn::AtomicCas => atomic_cas as *const () as usize,
+        RuntimeFn::Wait => wait as *const () as usize,
     }
 }
 
@@ -59,6 +60,15 @@ unsafe extern "C" fn host(
     let context = unsafe { &*context };
     // SAFETY: the caller's promise.
     u8::from(unsafe { context.host(site as u32, program as u64, operands) })
+}
+
+/// # Safety
+///
+/// The context is that of the launch.
+unsafe extern "C" fn wait(context: *const Context<'_>, site: i64, same: i64) -> u8 {
+    // SAFETY: the caller's promise.
+    let context = unsafe { &*context };
+    u8::from(context.wait(site as u32, same != 0))
 }
 
 /// # Safety

@@ -33,6 +33,8 @@ pub struct Kernel {
     pub memories: Vec<(usize, Scalar)>,
     pub pointers: Vec<Pointer>,
     pub numbers: Vec<i64>,
+    /// A memory that is zero at first: by it programs wait for one another.
+    pub zeros: Option<usize>,
 }
 
 #[derive(Clone)]
@@ -129,7 +131,7 @@ pub fn generate(seed: u64) -> Kernel {
         true => r.pick(&[2, 7, 7, 1000]),
         false => r.pick(&[1, 1, 3]),
     };
-    let (memories, pointers) = arguments(&mut r, parallel, programs);
+    let (mut memories, mut pointers) = arguments(&mut r, parallel, programs);
     let numbers = vec![
         r.pick(&[0, 1, 3, 5, 7, 8, 16, 20, 33, 64, 100, -1]),
         r.pick(&[1, 1, 1, 0, -1, 2, 3, 16]),
@@ -153,9 +155,19 @@ pub fn generate(seed: u64) -> Kernel {
         parallel,
         polls: false,
     };
-    g.start(&pointers);
-    for _ in 0..3 + g.r.below(14) {
+    let number = g.start(&pointers);
+    let statements = 3 + g.r.below(14);
+    let waits = (parallel && g.r.below(2) == 0).then(|| g.r.below(statements));
+    for i in 0..statements {
+        if waits == Some(i) {
+            g.wait(&number, &format!("%p{}", pointers.len()), programs);
+        }
         g.statement();
+    }
+    let zeros = waits.map(|_| memories.len());
+    if let Some(memory) = zeros {
+        memories.push((4 * (programs + 1), Scalar::I32));
+        pointers.push(Pointer { elem: Scalar::I32, memory, offset: 0, writable: true });
     }
     // Whatever is left is seen.
     for _ in 0..1 + g.r.below(3) {
@@ -175,7 +187,7 @@ pub fn generate(seed: u64) -> Kernel {
         _ => [programs as u32, 1, 1],
     };
     let threads = if parallel { 2 } else { 1 };
-    Kernel { text, grid, threads, memories, pointers, numbers }
+    Kernel { text, grid, threads, memories, pointers, numbers, zeros }
 }
 
 /// Memories, and pointers to them: views that are shifted or shared, read-only ones, empty ones.
@@ -275,13 +287,14 @@ impl Gen {
         self.op(&format!("binary.{f} {a}, {b}"), elem.name(), dims)
     }
 
-    fn start(&mut self, pointers: &[Pointer]) {
+    /// Gives the program's number, where they run at once.
+    fn start(&mut self, pointers: &[Pointer]) -> String {
         let pid = self.op("program_id axis=0", "i32", &[]);
+        let number = if self.parallel { self.program(&pid) } else { String::new() };
         for (i, p) in pointers.iter().enumerate() {
             let written = i % 2 == 0;
             let mut name = format!("%p{i}");
             if written && self.parallel {
-                let number = self.program(&pid);
                 let part = self.number(PART as i128, Scalar::I32);
                 let at = self.binary("mul", &number, &part, Scalar::I32, &[]);
                 name = self.op(&format!("ptr_add {name}, {at}"), &format!("*{}", p.elem), &[]);
@@ -292,6 +305,49 @@ impl Gen {
             self.keep(name.to_string(), Scalar::I32, &[]);
         }
         self.masks.push(Val { name: "%c".to_string(), elem: Scalar::I1, dims: vec![] });
+        number
+    }
+
+    /// All programs meet, or each waits for the one behind it. Each writes its own part, so nothing comes of it.
+    fn wait(&mut self, number: &str, zeros: &str, programs: usize) {
+        let (zero, one) = (self.number(0, Scalar::I32), self.number(1, Scalar::I32));
+        let all = self.number(programs as i128, Scalar::I32);
+        let next = self.binary("add", number, &one, Scalar::I32, &[]);
+        let own = self.op(&format!("ptr_add {zeros}, {number}"), "*i32", &[]);
+        let behind = self.op(&format!("ptr_add {zeros}, {next}"), "*i32", &[]);
+        let others = self.op(&format!("compare.lt {next}, {all}"), "i1", &[]);
+        let (now, less) = (self.fresh(), self.fresh());
+        let meet = self.r.below(2) == 0;
+        let set = format!(
+            "  {} = atomic.add {}, {one} : i32\n",
+            self.fresh(),
+            if meet { zeros } else { &own }
+        );
+        if meet {
+            self.text += &set;
+        }
+        let waits = self.fresh();
+        let (ask, unset) = match meet {
+            true => (
+                zeros,
+                format!(
+                    "  {less} = compare.lt {now}, {all} : i1\n  {waits} = binary.and {less}, {less} : i1"
+                ),
+            ),
+            false => (
+                &*behind,
+                format!(
+                    "  {less} = compare.eq {now}, {zero} : i1\n  {waits} = binary.and {less}, {others} : i1"
+                ),
+            ),
+        };
+        let _ = writeln!(
+            self.text,
+            "  while {{\n  {now} = atomic.add {ask}, {zero} : i32\n{unset}\n  condition {waits}\n  }} {{\n  yield\n  }}"
+        );
+        if !meet {
+            self.text += &set;
+        }
     }
 
     /// The program's number in the whole grid.

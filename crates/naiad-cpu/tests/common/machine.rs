@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use naiad_cpu::dist::SiteInfo;
-use naiad_cpu::{CompileError, Facts, Outcome, written};
+use naiad_cpu::{Facts, Outcome, written};
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, Code, Oracle};
 use naiad_ir::tile::Tile;
@@ -29,12 +29,7 @@ fn argument(arg: &Arg) -> naiad_cpu::Arg {
 }
 
 impl Machine {
-    /// What is not compiled yet comes back as an error.
-    pub fn new(
-        func: &Arc<Function<Tile>>,
-        args: &[Arg],
-        optimize: bool,
-    ) -> Result<Machine, String> {
+    pub fn new(func: &Arc<Function<Tile>>, args: &[Arg], optimize: bool) -> Machine {
         let mut func = func.clone();
         if optimize {
             naiad_opt::optimize(Arc::make_mut(&mut func));
@@ -44,9 +39,8 @@ impl Machine {
         let arguments: Vec<_> = args.iter().map(argument).collect();
         let facts = Facts::of(&arguments, &written(&func));
         match naiad_cpu::Code::new(&func, &facts) {
-            Ok(code) => Ok(Machine { func, code }),
-            Err(CompileError::Unsupported(u)) => Err(u.what),
-            Err(CompileError::Internal(d)) => panic!("{}\n{func}", d.message),
+            Ok(code) => Machine { func, code },
+            Err(d) => panic!("{}\n{func}", d.message),
         }
     }
 
@@ -74,11 +68,16 @@ impl Machine {
                         oracle.misaligned(inst, number, lane, f.address, arg)
                     }
                     SiteInfo::ZeroStep { inst } => oracle.zero_step(inst, number),
-                    site @ (SiteInfo::Stopped | SiteInfo::Host { .. }) => {
+                    site @ (SiteInfo::Stopped | SiteInfo::Host { .. } | SiteInfo::Wait { .. }) => {
                         panic!("a guard that cannot fail: {site:?}")
                     }
                 })
             }
+            Outcome::Deadlock(waiting) => Err(oracle.deadlock(&waiting)),
+            Outcome::Full { waiting, unstarted } => Err(Box::new(Diagnostic::new(
+                Id::OutOfMemory,
+                format!("{waiting} wait, {unstarted} have not started"),
+            ))),
         }
     }
 }

@@ -36,6 +36,9 @@ attr_enum! {
         AtomicRmw = "atomic_rmw",
         /// `(address, bytes, compare, value)`: an atomic exchange if equal. Gives the old bits.
         AtomicCas = "atomic_cas",
+        /// `(context, site, same)`: a round of a loop that may wait for other programs is over; `same` is 0
+        /// if what the loop carries has changed. Lets other programs run. Whether to go on.
+        Wait = "wait",
     }
 }
 
@@ -56,6 +59,7 @@ impl RuntimeFn {
             RuntimeFn::Host => (&[A, I, I, A], &[B]),
             RuntimeFn::AtomicRmw => (&[A, I, I, I], &[I]),
             RuntimeFn::AtomicCas => (&[A, I, I, I], &[I]),
+            RuntimeFn::Wait => (&[A, I, I], &[B]),
         }
     }
 }

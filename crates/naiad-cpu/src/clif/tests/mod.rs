@@ -232,7 +232,7 @@ pub fn runtime(f: RuntimeFn, args: &[u64]) -> Vec<u64> {
     let mix = args.iter().fold(f as u64, |sum, &x| sum.wrapping_mul(31).wrapping_add(x));
     match f {
         RuntimeFn::AtomicRmw | RuntimeFn::AtomicCas => vec![mix],
-        RuntimeFn::MayAccess | RuntimeFn::Host => vec![mix & 1],
+        RuntimeFn::MayAccess | RuntimeFn::Host | RuntimeFn::Wait => vec![mix & 1],
         RuntimeFn::Copy2d
         | RuntimeFn::Dot
         | RuntimeFn::Sort
@@ -255,7 +255,8 @@ pub fn table() -> RuntimeTable {
         | RuntimeFn::Dot
         | RuntimeFn::Sort
         | RuntimeFn::TopK
-        | RuntimeFn::Histogram => nothing as *const () as usize,
+        | RuntimeFn::Histogram
+        | RuntimeFn::Wait => nothing as *const () as usize,
     };
     // SAFETY: the functions that the tests call are as their signatures say.
     unsafe { RuntimeTable::new(address) }
