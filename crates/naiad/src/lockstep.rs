@@ -1,15 +1,12 @@
 //! Launches on the CPU by the code for a GPU, whose threads go in lockstep: whoever tests the compiler for
 //! GPUs runs every test of the language so, on a machine that has none.
 
-use crate::gpu::no_code;
+use crate::gpu::{Asks, Known, no_code};
 use crate::watched::Watched;
 use crate::{LaunchConfig, Result};
 use naiad_interp::lockstep::{BlockShape, Code, Options};
 use naiad_interp::{Arg, LaunchOptions, Report, TensorArg};
 use naiad_ir::thread::uniform;
-use naiad_ir::{Elem, Scalar};
-use naiad_opt::interval::Interval;
-use naiad_opt::ranges::{Inputs, Param};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The chip that code is made for.
@@ -21,7 +18,7 @@ pub(crate) struct Compiled {
     known: Mutex<Vec<(Key, Result<Arc<Ready>>)>>,
 }
 
-type Key = (naiad_gpu::Options, Vec<(u8, bool)>);
+type Key = (naiad_gpu::Options, Known);
 
 struct Ready {
     code: Code,
@@ -38,24 +35,13 @@ impl Compiled {
     ) -> Result<Arc<Ready>> {
         let options = naiad_gpu::Options { precise: true, ..config.target(CAPABILITY).options };
         let func = code.func();
-        let facts =
-            args.iter().zip(func.params()).map(|(arg, &param)| match (arg, func.ty(param).elem) {
-                (Arg::Scalar(bits), Elem::Scalar(s)) if s.is_int() && s != Scalar::I1 => {
-                    (bits.trailing_zeros().min(4) as u8, *bits == 1)
-                }
-                (Arg::Tensor(t), _) => (t.address.trailing_zeros().min(4) as u8, false),
-                _ => (0, false),
-            });
-        let key = (options, facts.collect::<Vec<_>>());
+        let asks = func.params().iter().map(|&param| Asks::of(func.ty(param).elem));
+        let key = (options, Known::new(args.iter().zip(asks)));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = known.iter().find(|(k, _)| *k == key) {
             return found.clone();
         }
-        let param = |&(log, is_one): &(u8, bool)| Param {
-            range: is_one.then(|| Interval::point(1)),
-            divisible: Some(1 << log),
-        };
-        let inputs = Inputs { grid: None, params: key.1.iter().map(param).collect() };
+        let inputs = key.1.inputs(func.params().len());
         let made = naiad_gpu::compile(func, &inputs, &options).map_err(|why| no_code(&why, func));
         let made = made.and_then(|gpu| {
             naiad_ir::verify(&gpu.func)?;

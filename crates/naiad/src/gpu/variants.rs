@@ -1,7 +1,7 @@
 //! Which code of a kernel serves a launch on a GPU.
 //!
 //! Code is compiled for a GPU, for launch options and for facts of the arguments: by which power of two
-//! an integer or an address is divisible (1 to 16), and whether an integer is 1. Facts are one byte for
+//! an integer or an address is divisible (1 to 16), and whether an integer is 1. Known are one byte for
 //! each argument, so that a launch whose code is there finds it by comparing a few bytes.
 
 use super::{Gpu, GpuCode, Target};
@@ -26,7 +26,7 @@ type Code = Result<Arc<GpuCode>, Error>;
 
 /// What may be built on an argument.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Asks {
+pub(crate) enum Asks {
     Nothing,
     /// By what a number, or an address, is divisible.
     Divisible,
@@ -34,35 +34,33 @@ enum Asks {
     Value,
 }
 
+/// What is known of each argument, a byte each.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Known(SmallVec<[u8; 24]>);
+
 #[derive(PartialEq, Eq)]
 pub(crate) struct Key {
     gpu: u32,
     target: Target,
-    facts: SmallVec<[u8; 24]>,
+    facts: Known,
 }
 
 const ONE: u8 = 8;
 
-impl Compiled {
-    pub fn new(func: &Function<Tile>, specs: &[ParamSpec], signature: &Signature) -> Compiled {
-        let mut allowed = Vec::with_capacity(func.params().len());
-        for (spec, param) in specs.iter().zip(&signature.params) {
-            let may = param.specialize && param.assume_alignment;
-            allowed.extend(std::iter::repeat_n(may, values(spec)));
+impl Asks {
+    /// Of an argument of which nothing is forbidden.
+    pub fn of(elem: Elem) -> Asks {
+        match elem {
+            Elem::Pointer(_) => Asks::Divisible,
+            Elem::Scalar(s) if s.is_int() && !s.is_bool() => Asks::Value,
+            Elem::Scalar(_) => Asks::Nothing,
         }
-        let asks =
-            func.params().iter().zip(allowed).map(|(&param, allowed)| match func.ty(param).elem {
-                _ if !allowed => Asks::Nothing,
-                Elem::Pointer(_) => Asks::Divisible,
-                Elem::Scalar(s) if s.is_int() && !s.is_bool() => Asks::Value,
-                Elem::Scalar(_) => Asks::Nothing,
-            });
-        Compiled { asks: asks.collect(), known: Mutex::default() }
     }
+}
 
-    /// What the code for a launch depends on.
-    pub fn key(&self, gpu: &Gpu, config: &LaunchConfig, args: &[Arg]) -> Key {
-        let fact = |(arg, asks): (&Arg, &Asks)| {
+impl Known {
+    pub fn new<'a>(args: impl IntoIterator<Item = (&'a Arg, Asks)>) -> Known {
+        let fact = |(arg, asks): (&Arg, Asks)| {
             let bits = match arg {
                 Arg::Scalar(bits) => *bits,
                 Arg::Tensor(tensor) => tensor.address as u64,
@@ -73,7 +71,39 @@ impl Compiled {
                 Asks::Value | Asks::Divisible => bits.trailing_zeros().min(4) as u8,
             }
         };
-        let facts = args.iter().zip(&self.asks).map(fact).collect();
+        Known(args.into_iter().map(fact).collect())
+    }
+
+    /// As the compiler takes them, for a kernel of so many parameters.
+    pub fn inputs(&self, params: usize) -> Inputs {
+        let param = |&fact: &u8| match fact {
+            ONE => Param { range: Some(Interval::point(1)), divisible: Some(1) },
+            0 => Param::default(),
+            log => Param { range: None, divisible: Some(1 << log) },
+        };
+        let mut all: Vec<Param> = self.0.iter().map(param).collect();
+        all.resize(params, Param::default());
+        Inputs { grid: None, params: all }
+    }
+}
+
+impl Compiled {
+    pub fn new(func: &Function<Tile>, specs: &[ParamSpec], signature: &Signature) -> Compiled {
+        let mut allowed = Vec::with_capacity(func.params().len());
+        for (spec, param) in specs.iter().zip(&signature.params) {
+            let may = param.specialize && param.assume_alignment;
+            allowed.extend(std::iter::repeat_n(may, values(spec)));
+        }
+        let asks = func.params().iter().zip(allowed).map(|(&param, allowed)| match allowed {
+            true => Asks::of(func.ty(param).elem),
+            false => Asks::Nothing,
+        });
+        Compiled { asks: asks.collect(), known: Mutex::default() }
+    }
+
+    /// What the code for a launch depends on.
+    pub fn key(&self, gpu: &Gpu, config: &LaunchConfig, args: &[Arg]) -> Key {
+        let facts = Known::new(args.iter().zip(self.asks.iter().copied()));
         let target = config.target(gpu.facts().capability());
         Key { gpu: gpu.context().ordinal(), target, facts }
     }
@@ -90,7 +120,7 @@ impl Compiled {
         if let Some(code) = self.find(&key) {
             return code;
         }
-        let inputs = key.inputs(func.params().len());
+        let inputs = key.facts.inputs(func.params().len());
         let made = GpuCode::new(gpu, func, &inputs, &key.target).map(Arc::new);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, first)) = known.iter().find(|(k, _)| *k == key) {
@@ -98,20 +128,6 @@ impl Compiled {
         }
         known.push((key, made.clone()));
         made
-    }
-}
-
-impl Key {
-    /// The facts as the compiler takes them.
-    fn inputs(&self, params: usize) -> Inputs {
-        let param = |&fact: &u8| match fact {
-            ONE => Param { range: Some(Interval::point(1)), divisible: Some(1) },
-            0 => Param::default(),
-            log => Param { range: None, divisible: Some(1 << log) },
-        };
-        let mut all: Vec<Param> = self.facts.iter().map(param).collect();
-        all.resize(params, Param::default());
-        Inputs { grid: None, params: all }
     }
 }
 
