@@ -109,7 +109,8 @@ fn same_memory() {
     };
     drive(80, make, |text, (about, seed): &(Kernel, u64)| {
         let func = kernel(text);
-        if meets_itself(&func) {
+        // Blocks that wait for one another are not all under way at once.
+        if about.zeros.is_some() || meets_itself(&func) {
             return Ok("not chosen");
         }
         // Programs that write where others read are in a race on a GPU.

@@ -57,7 +57,7 @@ impl Module {
     }
 }
 
-fn read(path: &Path) -> std::result::Result<Arc<Source>, Diagnostic> {
+fn read(path: &Path) -> Result<Arc<Source>> {
     let name = path.display().to_string();
     let bytes = std::fs::read(path)
         .map_err(|e| Diagnostic::new(Id::BadEncoding, format!("`{name}` cannot be read: {e}")))?;
