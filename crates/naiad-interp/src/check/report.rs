@@ -322,7 +322,10 @@ pub fn wrapping(f: BinaryFn, a: Int<'_>, b: Int<'_>, shape: &Shape) -> String {
         BinaryFn::Sub => ("-", |x, y| x - y),
         _ => ("*", |x, y| x * y),
     };
-    let lanes = images(a).into_iter().zip(images(b));
+    let (a_lanes, b_lanes) = (images(a), images(b));
+    // By its values, whatever the form that it is kept in.
+    let b_varies = b_lanes.iter().any(|y| *y != b_lanes[0]);
+    let lanes = a_lanes.into_iter().zip(b_lanes);
     let wraps = |&(x, y): &(i128, i128)| {
         let r = apply(x, y);
         r > most || r < a.ty.int_min()
@@ -331,7 +334,7 @@ pub fn wrapping(f: BinaryFn, a: Int<'_>, b: Int<'_>, shape: &Shape) -> String {
     let mut text = format!("{x} {sign} {y} = {} is past {most}, the largest {}", apply(x, y), a.ty);
     if f == BinaryFn::Mul && x > 0 && y > 0 {
         // The factor that varies is the one that a launch makes larger.
-        let (varies, fixed) = if b.tile.uniform().is_some() { (x, y) } else { (y, x) };
+        let (varies, fixed) = if b_varies { (y, x) } else { (x, y) };
         let begins = most / fixed + 1;
         if begins <= varies {
             text += &format!("; with a factor of {fixed} that begins at {begins}");
