@@ -16,7 +16,7 @@
 //!
 //! `tests/rows.rs` goes through rows of many lengths by loops that carry a tile.
 //!
-//! Last run for long on 2026-11-30: `random.rs` for 88 minutes, 34,000 kernels; `memory.rs` for 108 minutes
+//! Last run for long on 2026-11-30: `random.rs` for 80 minutes, 29,000 kernels; `memory.rs` for 108 minutes
 //! on a busy machine, 22,200 kernels. Found were tiles that were kept before a store that they had to
 //! see, booleans that were moved as bytes, and loads whose faults were lost where nobody came to want
 //! them. Not explained is seed 504123 of `random.rs`, which gave other bits once and in no repetition,
