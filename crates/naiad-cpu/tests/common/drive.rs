@@ -75,7 +75,8 @@ pub fn drive<T>(
                 None
             }
             Err(why) => {
-                eprintln!("seed {seed}: {}; making it small", kind(&why));
+                // All of it, as it may not come again.
+                eprintln!("seed {seed}: {why}\nmaking it small");
                 let apart_too = why.starts_with(CRASH);
                 Some(smaller(&text, why, |text| match apart_too {
                     true => apart(|| quietly(text, &about)),
