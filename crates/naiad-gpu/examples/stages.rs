@@ -16,8 +16,14 @@ fn main() {
     };
     let stage = rest.first().map_or("thread", String::as_str);
     let num_warps = rest.get(1).and_then(|w| w.parse().ok()).unwrap_or(4);
-    let options =
-        Options { capability: 90, num_warps, num_stages: 3, precise: false, guarded: false };
+    let options = Options {
+        capability: 90,
+        num_warps,
+        num_stages: 3,
+        precise: false,
+        guarded: false,
+        few_programs: false,
+    };
     let text = std::fs::read_to_string(path).expect("a file to read");
     let func: Function<Tile> = match text::parse(&Source::new(path, text)) {
         Ok(func) => func,

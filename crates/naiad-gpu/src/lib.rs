@@ -64,6 +64,8 @@ pub struct Options {
     pub precise: bool,
     /// Accesses to memory are held against the extents of the arguments.
     pub guarded: bool,
+    /// The grid has so few programs that with one warp each most of the chip would wait for them.
+    pub few_programs: bool,
 }
 
 /// Compiles a verified kernel for launches of which `inputs` is known.
@@ -116,8 +118,18 @@ fn prepare(
 const ONE_WARP: usize = 256;
 const ONE_WARP_REDUCES: usize = 1024;
 
+/// Elements from which on a program does not make do with one warp if there are few programs. With loops
+/// it does all the same: their rounds follow one another faster where no other warps are waited for.
+const FEW_PROGRAMS: usize = 1024;
+
 /// Elements of all tiles of one size that a warp has under way at once.
 const AT_ONCE: usize = 128;
+
+/// Whether code for few programs is other code: see [`Options::few_programs`].
+pub fn minds_few_programs(func: &Function<Tile>, options: &Options) -> bool {
+    let of = |few_programs| sharing(func, &Options { few_programs, ..*options });
+    of(true) != of(false)
+}
 
 /// Small tiles do not need all warps of a block: several programs share it.
 fn sharing(func: &Function<Tile>, options: &Options) -> Sharing {
@@ -136,6 +148,7 @@ fn sharing(func: &Function<Tile>, options: &Options) -> Sharing {
     });
     let warps = options.num_warps.next_power_of_two().max(1);
     let one_warp = largest <= if reduces { ONE_WARP_REDUCES } else { ONE_WARP };
+    let one_warp = one_warp && !(options.few_programs && straight && largest >= FEW_PROGRAMS);
     if !one_warp || product {
         return Sharing { warp_bits: warps.trailing_zeros(), side_by_side: 1, at_once: 1 };
     }

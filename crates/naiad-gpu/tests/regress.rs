@@ -16,7 +16,14 @@ fn machine(text: &str, num_warps: u32) -> Machine {
 }
 
 fn machine_with(text: &str, num_warps: u32, guarded: bool) -> Machine {
-    let options = Options { capability: 80, num_warps, num_stages: 3, precise: true, guarded };
+    let options = Options {
+        capability: 80,
+        num_warps,
+        num_stages: 3,
+        precise: true,
+        guarded,
+        few_programs: false,
+    };
     match Machine::with(&kernel(text), &Inputs::default(), &options) {
         Ok(machine) => machine,
         Err(Refused::Unsupported(why) | Refused::Wrong(why)) => panic!("{why}"),

@@ -7,7 +7,7 @@
 //!
 //! A case is a title behind `////`, a function of Tile IR and, behind a line `// ----`, what becomes of
 //! it. Behind a `|` the title may say what it is compiled for: `sm_80 warps=8 stages=1`, and `aligned` if
-//! all its pointers and integers are multiples of 16. `NAIAD_BLESS=1` rewrites the last part. A case of
+//! all its pointers and integers are multiples of 16, `few` if it is for few programs. `NAIAD_BLESS=1` rewrites the last part. A case of
 //! `tests/place/refused.tir` is wrong Placed IR, and its last part what the verifier says.
 
 use naiad_diag::Source;
@@ -29,8 +29,14 @@ struct Asked {
 }
 
 fn asked(title: &str) -> Asked {
-    let options =
-        Options { capability: 80, num_warps: 4, num_stages: 3, precise: false, guarded: false };
+    let options = Options {
+        capability: 80,
+        num_warps: 4,
+        num_stages: 3,
+        precise: false,
+        guarded: false,
+        few_programs: false,
+    };
     let mut asked = Asked { options, aligned: false };
     let words = title.split_once('|').map_or("", |(_, words)| words);
     for word in words.split_whitespace() {
@@ -40,6 +46,7 @@ fn asked(title: &str) -> Asked {
             None if word == "aligned" => asked.aligned = true,
             None if word == "precise" => options.precise = true,
             None if word == "guarded" => options.guarded = true,
+            None if word == "few" => options.few_programs = true,
             Some(("sm", n)) => options.capability = number(n),
             Some(("warps", n)) => options.num_warps = number(n),
             Some(("stages", n)) => options.num_stages = number(n),
@@ -152,4 +159,32 @@ fn wrong_placed_ir_is_refused() {
             Err(d) => d.message.clone(),
         }
     });
+}
+
+/// How many programs of a kernel share a block, and its threads.
+#[test]
+fn few_programs_have_all_their_warps() {
+    let rows = "tile @rows(%x x: *fp32, %y y: *fp32) {
+        %i = arange start=0 end=1024 : <1024xi32>
+        %p = splat %x shape=(1024,) : <1024x*fp32>
+        %at = ptr_add %p, %i : <1024x*fp32>
+        %v = load %at : <1024xfp32>
+        %s = reduce inputs=[%v] axis=0 {
+          ^(%a: fp32, %b: fp32):
+          %c = binary.add %a, %b : fp32
+          yield values=[%c]
+        } : fp32
+        store %y, %s
+        return
+    }";
+    let of = |title: &str, source: &str| {
+        let (func, asked) = (whole::<Tile>(title, source), asked(title));
+        let code = naiad_gpu::compile(&func, &asked.inputs(&func), &asked.options).unwrap();
+        (code.programs, code.threads, naiad_gpu::minds_few_programs(&func, &asked.options))
+    };
+    assert_eq!(of("many | aligned", rows), (4, 128, true));
+    assert_eq!(of("few | aligned few", rows), (1, 128, true));
+    // Smaller ones are as fast with a warp each.
+    let smaller = rows.replace("1024", "512");
+    assert_eq!(of("few | aligned few", &smaller), (4, 128, false));
 }

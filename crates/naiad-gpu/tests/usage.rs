@@ -241,6 +241,7 @@ fn guarded_kernels_are_taken() {
             num_stages: case.stages,
             precise: false,
             guarded: true,
+            few_programs: false,
         };
         let code = naiad_gpu::compile(&func, &case.inputs(&func), &options);
         let code = code.unwrap_or_else(|why| panic!("{}: {}", case.title, why.what));
@@ -271,6 +272,7 @@ fn kernels_use_what_they_used() {
                 num_stages: case.stages,
                 precise: false,
                 guarded: false,
+                few_programs: false,
             };
             let code = naiad_gpu::compile(&func, &case.inputs(&func), &options);
             let code = match code {

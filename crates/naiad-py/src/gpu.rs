@@ -86,8 +86,9 @@ fn memory_of(object: &Bound<'_, PyAny>, found: &mut Vec<Range<usize>>) -> PyResu
 }
 
 /// The code of a launch; compiles it where needed, while other threads run Python.
-pub fn code(py: Python<'_>, launch: &naiad::Launch) -> PyResult<Arc<GpuCode>> {
-    let code = launch.find_gpu_code().unwrap_or_else(|| py.detach(|| launch.gpu_code()));
+pub fn code(py: Python<'_>, launch: &naiad::Launch, grid: Option<Grid>) -> PyResult<Arc<GpuCode>> {
+    let compile = || py.detach(|| launch.gpu_code(grid));
+    let code = launch.find_gpu_code(grid).unwrap_or_else(compile);
     code.map_err(|e| exception(py, &e))
 }
 
@@ -99,7 +100,7 @@ pub fn start(
     ordinal: u32,
     stream: Option<usize>,
 ) -> PyResult<Arc<GpuCode>> {
-    let code = code(py, launch)?;
+    let code = code(py, launch, Some(grid))?;
     let stream = match stream {
         Some(given) => given,
         None => current_stream(py, ordinal)?,

@@ -117,7 +117,7 @@ impl PyKernel {
         }
         let gpu = match launch.location {
             Location::Host => None,
-            Location::Cuda(_) => Some(gpu::code(py, &launch)?),
+            Location::Cuda(_) => Some(gpu::code(py, &launch, None)?),
         };
         Ok(PyCompiled::of(slf, launch, gpu))
     }

@@ -368,7 +368,7 @@ impl Launch {
             if options.policy == PolicyKind::Checked {
                 return Err(no_checks_there(&self.made.compiled.func.name));
             }
-            let code = self.gpu_code()?;
+            let code = self.gpu_code(Some(grid))?;
             // SAFETY: as promised to this function; the default stream waits for all others.
             return unsafe { self.start(&code, grid, RawStream::DEFAULT) }
                 .map(|()| Report::default());
@@ -386,21 +386,22 @@ impl Launch {
 
 #[cfg(feature = "cuda")]
 impl Launch {
-    /// The code for the GPU that the launch is to run on, if it is at hand.
-    pub fn find_gpu_code(&self) -> Option<Result<Arc<GpuCode>>> {
+    /// The code for the GPU that the launch is to run on, if it is at hand. Without a grid it is that for
+    /// a large one.
+    pub fn find_gpu_code(&self, grid: Option<Grid>) -> Option<Result<Arc<GpuCode>>> {
         let Location::Cuda(ordinal) = self.location else { return None };
         let gpu = Gpu::get(ordinal).ok()?;
-        self.made.gpu.find(&self.made.gpu.key(gpu, &self.config, &self.args))
+        self.made.gpu.find(&self.made.gpu.key(gpu, &self.config, &self.args, grid))
     }
 
     /// The code for the GPU that the launch is to run on; compiles it where needed.
-    pub fn gpu_code(&self) -> Result<Arc<GpuCode>> {
+    pub fn gpu_code(&self, grid: Option<Grid>) -> Result<Arc<GpuCode>> {
         let Location::Cuda(ordinal) = self.location else {
             let message = "code for a GPU was asked of a launch on the CPU";
             return Err(Diagnostic::new(Id::Internal, message).into());
         };
         let gpu = Gpu::get(ordinal)?;
-        let key = self.made.gpu.key(gpu, &self.config, &self.args);
+        let key = self.made.gpu.key(gpu, &self.config, &self.args, grid);
         self.made.gpu.make(key, gpu, &self.made.compiled.func)
     }
 

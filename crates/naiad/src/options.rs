@@ -99,7 +99,15 @@ impl LaunchConfig {
     pub fn target(&self, capability: u32) -> crate::Target {
         let LaunchConfig { num_warps, num_stages, precise, maxnreg, debug, .. } = *self;
         let guarded = debug;
-        let options = naiad_gpu::Options { capability, num_warps, num_stages, precise, guarded };
+        let few_programs = false;
+        let options = naiad_gpu::Options {
+            capability,
+            num_warps,
+            num_stages,
+            precise,
+            guarded,
+            few_programs,
+        };
         crate::Target { options, max_registers: maxnreg.filter(|n| *n > 0) }
     }
 

@@ -28,6 +28,10 @@ class KernelInterface:
 class JITCallable:
     """What kernels can call: functions of theirs, and functions of Python's on constexprs."""
 
+    def __deepcopy__(self, memo):
+        """As with any function, a copy of what holds it holds the same one."""
+        return self
+
     @property
     def __globals__(self):
         return self.fn.__globals__

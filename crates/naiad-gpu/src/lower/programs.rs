@@ -12,7 +12,7 @@ use naiad_ir::{Def, Scalar, Value};
 use rustc_hash::FxHashMap;
 
 /// How programs share a block.
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Sharing {
     /// Bits of the number of a warp within its program.
     pub warp_bits: u32,

@@ -40,6 +40,7 @@ pub fn options(seed: u64) -> Options {
         num_stages: 1 + pick(5, 4) as u32,
         precise: true,
         guarded: pick(6, 3) == 0,
+        few_programs: pick(7, 2) == 0,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::{Gpu, GpuCode, Target};
 use crate::signature::Signature;
-use crate::{Error, LaunchConfig, ParamSpec};
+use crate::{Error, Grid, LaunchConfig, ParamSpec};
 use naiad_interp::Arg;
 use naiad_ir::tile::Tile;
 use naiad_ir::{Elem, Function};
@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Compiled {
     /// What may be asked of each argument of the code.
     asks: Vec<Asks>,
+    /// Whether few programs get other code than many.
+    minds_few: bool,
     known: Mutex<Vec<(Key, Code)>>,
 }
 
@@ -46,6 +48,9 @@ pub(crate) struct Key {
 }
 
 const ONE: u8 = 8;
+
+/// So many programs a multiprocessor are few: see [`naiad_gpu::Options::few_programs`].
+const FEW: u64 = 8;
 
 impl Asks {
     /// Of an argument of which nothing is forbidden.
@@ -98,13 +103,18 @@ impl Compiled {
             true => Asks::of(func.ty(param).elem),
             false => Asks::Nothing,
         });
-        Compiled { asks: asks.collect(), known: Mutex::default() }
+        let options = LaunchConfig::default().target(0).options;
+        let minds_few = naiad_gpu::minds_few_programs(func, &options);
+        Compiled { asks: asks.collect(), minds_few, known: Mutex::default() }
     }
 
     /// What the code for a launch depends on.
-    pub fn key(&self, gpu: &Gpu, config: &LaunchConfig, args: &[Arg]) -> Key {
+    pub fn key(&self, gpu: &Gpu, config: &LaunchConfig, args: &[Arg], grid: Option<Grid>) -> Key {
         let facts = Known::new(args.iter().zip(self.asks.iter().copied()));
-        let target = config.target(gpu.facts().capability());
+        let mut target = config.target(gpu.facts().capability());
+        let programs = |grid: Grid| grid.counts().iter().map(|&n| u64::from(n)).product::<u64>();
+        target.options.few_programs = self.minds_few
+            && grid.is_some_and(|g| programs(g) <= FEW * u64::from(gpu.facts().multiprocessors));
         Key { gpu: gpu.context().ordinal(), target, facts }
     }
 
