@@ -1,5 +1,6 @@
 """The way from ``kernel[grid](...)`` to the executor: what must hold however short it is."""
 
+import copy
 import concurrent.futures
 import os
 import signal
@@ -251,3 +252,9 @@ def test_what_is_read_only_stays_as_it_is():
     with pytest.raises(triton.OutOfBoundsError, match="read-only"):
         add[(2,)](x, y, 100)
     assert not y.any()
+
+
+def test_a_copy_of_what_holds_a_kernel_holds_the_same_kernel():
+    x, y = arrays()
+    add[(2,)](x, y, 100)
+    assert copy.deepcopy({"kernel": add})["kernel"] is add
