@@ -1,7 +1,7 @@
 //! Which kernels give one result, whoever runs them.
 
 use naiad_ir::tile::{Tile, TileOp};
-use naiad_ir::{Elem, Function, Value};
+use naiad_ir::{Block, Elem, Function, Value};
 
 /// Whether results are the same bits, NaN payloads apart, in whatever order an executor combines lanes.
 pub fn is_order_free(func: &Function<Tile>) -> bool {
@@ -18,10 +18,9 @@ fn is_free(func: &Function<Tile>, op: &TileOp) -> bool {
         Elem::Pointer(_) => true,
     };
     match op {
-        // Of what is combined, in whatever order, only integers give one result; and of several inputs
-        // together, as `argmax` has them, equal ones may differ in the others.
-        TileOp::Reduce { inputs, .. } | TileOp::Scan { inputs, .. } => {
-            inputs.len() == 1 && is_integer(&inputs[0])
+        // Of several inputs together, as `argmax` has them, equal ones may differ in the others.
+        TileOp::Reduce { inputs, body, .. } | TileOp::Scan { inputs, body, .. } => {
+            inputs.len() == 1 && is_grouped_freely(func, *body)
         }
         TileOp::Dot { out, .. } => out.is_int(),
         TileOp::AtomicRmw { value, .. } => is_integer(value),
@@ -69,5 +68,51 @@ fn is_free(func: &Function<Tile>, op: &TileOp) -> bool {
         | TileOp::Yield { .. }
         | TileOp::Condition { .. }
         | TileOp::Return { .. } => true,
+    }
+}
+
+/// Whether a region combines two integers by one function that gives the same however they are grouped.
+/// Not all of integers do: the high half of a product is that of other products then.
+fn is_grouped_freely(func: &Function<Tile>, body: Block) -> bool {
+    let (&[inst, _], &[x, y]) = (func.insts(body), func.block_params(body)) else { return false };
+    let TileOp::Binary { f, a, b } = func.op(inst) else { return false };
+    let Some(TileOp::Yield { values }) = func.terminator(body) else { return false };
+    let whole = values.as_slice() == func.results(inst);
+    let both = (*a, *b) == (x, y) || (*a, *b) == (y, x);
+    let Some(ty) = func.ty(x).elem.scalar() else { return false };
+    whole && both && ty.is_int() && f.is_commutative() && f.is_associative(ty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_order_free;
+    use naiad_ir::Function;
+    use naiad_ir::tile::Tile;
+
+    #[test]
+    fn only_what_may_be_regrouped_is_free() {
+        let free = |ty: &str, body: &str| {
+            let text = format!(
+                "tile @f(%x x: *{ty}, %p p: {ty}) {{
+  %v = splat %p shape=(4,) : <4x{ty}>
+  %s = reduce inputs=[%v] axis=0 {{
+    ^(%a: {ty}, %b: {ty}):
+    %c = {body} : {ty}
+    yield values=[%c]
+  }} : {ty}
+  store %x, %s
+  return
+}}
+"
+            );
+            let source = naiad_diag::Source::new("f", text);
+            let func: Function<Tile> = naiad_ir::text::parse(&source).expect("a kernel");
+            is_order_free(&func)
+        };
+        assert!(free("i32", "binary.add %a, %b") && free("u8", "binary.min %b, %a"));
+        // Of floats the sum rounds; the high half of a product does as much; a difference is no sum.
+        assert!(!free("fp32", "binary.add %a, %b"));
+        assert!(!free("u32", "binary.umulhi %a, %b") && !free("i32", "binary.sub %a, %b"));
+        assert!(!free("i32", "binary.add %a, %a"));
     }
 }
