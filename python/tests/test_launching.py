@@ -258,3 +258,19 @@ def test_a_copy_of_what_holds_a_kernel_holds_the_same_kernel():
     x, y = arrays()
     add[(2,)](x, y, 100)
     assert copy.deepcopy({"kernel": add})["kernel"] is add
+
+
+def test_parameters_named_as_those_of_run(monkeypatch):
+    @triton.jit
+    def kernel(x_ptr, grid, warmup, self, args, kwargs):
+        tl.store(x_ptr, grid + 10 * warmup + 100 * self + 1000 * args + 10000 * kwargs)
+
+    x = np.zeros(1, np.int32)
+    # The first launch, and one whose kernel is there.
+    for _ in range(2):
+        kernel[(1,)](x, grid=1, warmup=2, self=3, args=4, kwargs=5)
+        assert x[0] == 54321
+    # Hooks are called by way of `run`, which has a `grid` of its own.
+    monkeypatch.setattr(knobs.runtime, "launch_enter_hook", lambda about: None)
+    with pytest.raises(TypeError, match="grid"):
+        kernel[(1,)](x, grid=1, warmup=2, self=3, args=4, kwargs=5)

@@ -4,9 +4,10 @@
 //! their hooks; else it goes from here straight to the launch.
 
 use crate::kernel::PyKernel;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyFunction, PyList, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFunction, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -63,8 +64,13 @@ impl Launcher {
                 Ok(Bound::new(py, compiled)?.into_any())
             }
             None => {
-                kwargs.set_item(intern!(py, "grid"), grid)?;
-                kwargs.set_item(intern!(py, "warmup"), false)?;
+                for (name, value) in [("grid", grid), ("warmup", &PyBool::new(py, false))] {
+                    if kwargs.contains(name)? {
+                        let why = format!("`{name}` is given by keyword and is `run`'s own");
+                        return Err(PyTypeError::new_err(why));
+                    }
+                    kwargs.set_item(name, value)?;
+                }
                 function.call_method(intern!(py, "run"), args, Some(kwargs))
             }
         }
@@ -76,7 +82,7 @@ impl Launcher {
     }
 }
 
-/// The kernel of a function whose launches nobody hears of, if it is there already.
+/// The kernel of a function whose launches nobody hears of.
 fn kernel_of<'py>(function: &Bound<'py, Launchable>) -> PyResult<Option<Bound<'py, PyKernel>>> {
     let py = function.py();
     static RUN: PyOnceLock<Py<PyFunction>> = PyOnceLock::new();
@@ -92,6 +98,10 @@ fn kernel_of<'py>(function: &Bound<'py, Launchable>) -> PyResult<Option<Bound<'p
     if hooks.is_none_or(|hooks| !hooks.is_empty()) || own.contains(intern!(py, "run"))? {
         return Ok(None);
     }
-    let kernel = own.get_item(intern!(py, "_kernel"))?;
-    Ok(kernel.and_then(|kernel| kernel.cast_into::<PyKernel>().ok()))
+    // Made at its first use, where it is not there yet.
+    let kernel = match own.get_item(intern!(py, "_kernel"))? {
+        Some(kernel) => kernel,
+        None => function.getattr(intern!(py, "_kernel"))?,
+    };
+    Ok(kernel.cast_into::<PyKernel>().ok())
 }
