@@ -9,8 +9,8 @@ use crate::casts::{self, Cast};
 use crate::loops::{self, Loop};
 use crate::tile::stored;
 use naiad_ir::ptx_asm::{self, Refusal};
-use naiad_ir::scalar::{BinaryFn, Rounding};
-use naiad_ir::tile::{Tile as TileIr, TileOp};
+use naiad_ir::scalar::Rounding;
+use naiad_ir::tile::{Tile as TileIr, TileOp, one_function};
 use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Value};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -267,7 +267,7 @@ impl Code {
 
     fn combine(&self, inputs: &[Value], body: Block, reverse: bool) -> Prepared {
         if let [input] = inputs
-            && let Some(f) = self.one_function(body)
+            && let Some(f) = one_function(&self.func, body).filter(|f| f.is_commutative())
         {
             let ty = self.scalar(*input);
             let row = loops::row_scan(f, ty, reverse, self.wide);
@@ -288,17 +288,6 @@ impl Code {
             op.each_value(&mut |v| lanewise &= self.func.ty(v).is_scalar());
         });
         if lanewise { Combine::Tiles } else { Combine::Elements }
-    }
-
-    /// The function that a region is, if it is a single commutative one of its two parameters.
-    fn one_function(&self, body: Block) -> Option<BinaryFn> {
-        let &[inst, _] = self.func.insts(body) else { return None };
-        let TileOp::Binary { f, a, b } = self.func.op(inst) else { return None };
-        let Some(TileOp::Yield { values }) = self.func.terminator(body) else { return None };
-        let &[x, y] = self.func.block_params(body) else { return None };
-        let whole = values.as_slice() == self.func.results(inst);
-        let both = (*a, *b) == (x, y) || (*a, *b) == (y, x);
-        (whole && both && f.is_commutative()).then_some(*f)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which kernels give one result, whoever runs them.
 
-use naiad_ir::tile::{Tile, TileOp};
+use naiad_ir::tile::{Tile, TileOp, one_function};
 use naiad_ir::{Block, Elem, Function, Value};
 
 /// Whether results are the same bits, NaN payloads apart, in whatever order an executor combines lanes.
@@ -74,13 +74,10 @@ fn is_free(func: &Function<Tile>, op: &TileOp) -> bool {
 /// Whether a region combines two integers by one function that gives the same however they are grouped.
 /// Not all of integers do: the high half of a product is that of other products then.
 fn is_grouped_freely(func: &Function<Tile>, body: Block) -> bool {
-    let (&[inst, _], &[x, y]) = (func.insts(body), func.block_params(body)) else { return false };
-    let TileOp::Binary { f, a, b } = func.op(inst) else { return false };
-    let Some(TileOp::Yield { values }) = func.terminator(body) else { return false };
-    let whole = values.as_slice() == func.results(inst);
-    let both = (*a, *b) == (x, y) || (*a, *b) == (y, x);
-    let Some(ty) = func.ty(x).elem.scalar() else { return false };
-    whole && both && ty.is_int() && f.is_commutative() && f.is_associative(ty)
+    let ty = func.ty(func.block_params(body)[0]).elem.scalar();
+    one_function(func, body)
+        .zip(ty)
+        .is_some_and(|(f, ty)| ty.is_int() && f.is_commutative() && f.is_associative(ty))
 }
 
 #[cfg(test)]

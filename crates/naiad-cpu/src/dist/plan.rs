@@ -1,7 +1,7 @@
 //! What is known of a kernel's values before it is walked: their order, uses, cost and origin.
 
 use naiad_ir::scalar::{BinaryFn, UnaryFn};
-use naiad_ir::tile::{Tile, TileOp};
+use naiad_ir::tile::{Tile, TileOp, one_function};
 use naiad_ir::{Block, Def, Effects, Function, Inst, OpInfo, Scalar, Value};
 use naiad_opt::origin::{Origin, Origins};
 use rustc_hash::FxHashMap;
@@ -244,12 +244,7 @@ pub(super) fn simple_reduction(f: &Function<Tile>, op: &TileOp) -> Option<Binary
     let TileOp::Reduce { inputs, body, .. } = op else { return None };
     let [input] = inputs[..] else { return None };
     let ty = f.ty(input).elem.scalar()?;
-    let &[a, b] = f.block_params(*body) else { return None };
-    let &[only, end] = f.insts(*body) else { return None };
-    let TileOp::Yield { values } = f.op(end) else { return None };
-    let &TileOp::Binary { f: function, a: x, b: y } = f.op(only) else { return None };
-    let fits = *values == f.results(only) && ((x, y) == (a, b) || (x, y) == (b, a));
-    (fits && function.is_commutative() && function.identity(ty).is_some()).then_some(function)
+    one_function(f, *body).filter(|g| g.is_commutative() && g.identity(ty).is_some())
 }
 
 /// What an op costs a lane, next to an addition.

@@ -61,8 +61,8 @@ use facts::{Facts, Recurrence};
 use lanes::Class;
 use naiad_diag::{Id, Severity};
 use naiad_ir::scalar::BinaryFn;
-use naiad_ir::tile::{Tile as TileIr, TileOp};
-use naiad_ir::{Block, Function, Inst, OpInfo, Scalar, Shape, Value};
+use naiad_ir::tile::{Tile as TileIr, TileOp, one_function};
+use naiad_ir::{Function, Inst, OpInfo, Scalar, Shape, Value};
 use points::{Input, Point};
 use regions::Regions;
 use rustc_hash::FxHashMap;
@@ -414,21 +414,13 @@ fn combined(
     };
     let regs: SmallVec<[Reg; 2]> = inputs.iter().map(|&v| read(code, p, v).reg.clone()).collect();
     let lanes: SmallVec<[&Lanes; 2]> = inputs.iter().map(|&v| &read(code, p, v).lanes).collect();
-    let function = one_function(&code.func, *body);
+    let function = one_function(&code.func, *body).filter(|f| f.is_commutative());
     match op {
         TileOp::Scan { reverse, .. } => {
             points::scan(&job, how, function, &regs, &lanes, results, *reverse)
         }
         _ => points::reduce(&job, how, function, &regs, &lanes, results),
     }
-}
-
-/// The function that a region is, if it is a single one of its two parameters.
-fn one_function(func: &Function<TileIr>, body: Block) -> Option<BinaryFn> {
-    let (&[inst, _], &[x, y]) = (func.insts(body), func.block_params(body)) else { return None };
-    let TileOp::Binary { f, a, b } = func.op(inst) else { return None };
-    let both = (*a, *b) == (x, y) || (*a, *b) == (y, x);
-    (both && f.is_commutative()).then_some(*f)
 }
 
 /// Carries on what integers and addresses would be if none had wrapped, and finds those that wrap.

@@ -13,7 +13,7 @@ use naiad_diag::text::{call, fill_of, mask_of};
 use naiad_diag::{Diagnostic, Id, LaneKind, Picture, Severity};
 use naiad_ir::function::Def;
 use naiad_ir::scalar::{BinaryFn, show};
-use naiad_ir::tile::{HintKind, TileOp};
+use naiad_ir::tile::{HintKind, TileOp, one_function};
 use naiad_ir::{Inst, Scalar, Shape, Value};
 
 pub type Run<'e, 'a> = &'e Exec<'a, Checked>;
@@ -82,7 +82,9 @@ fn neutral_text(site: &Site<'_>) -> Option<String> {
     let of = |f: BinaryFn, x: Value| f.identity_text(crate::tile::stored(func.ty(x).elem));
     match func.op(site.inst) {
         TileOp::Reduce { body, inputs, .. } | TileOp::Scan { body, inputs, .. } => {
-            let f = super::one_function(func, *body).or_else(|| extreme(site))?;
+            let f = one_function(func, *body)
+                .filter(|f| f.is_commutative())
+                .or_else(|| extreme(site))?;
             of(f, *inputs.first()?)
         }
         TileOp::Binary { f, a, .. } => of(*f, *a),

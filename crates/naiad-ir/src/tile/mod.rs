@@ -34,12 +34,14 @@
 //! show, `build` what front ends and passes use to make ops.
 
 mod build;
+mod combine;
 mod infer;
 mod ops;
 mod print;
 mod verify;
 
 pub use build::{BuildError, Builder, broadcast_shapes};
+pub use combine::one_function;
 pub use ops::{
     AtomicOp, Axes, CacheModifier, Constant, Eviction, HintKind, LoopHints, MachineFact, MemHints,
     Precision, Scalars, Scope, Sem, Text, Texts, TileOp,

@@ -17,7 +17,7 @@ use naiad_diag::text::{argument, call, fill_of, mask_of, names};
 use naiad_diag::{Diagnostic, Id, Severity};
 use naiad_ir::function::Def;
 use naiad_ir::scalar::{BinaryFn, UnaryFn, cast_bits, show};
-use naiad_ir::tile::{Constant, TileOp};
+use naiad_ir::tile::{Constant, TileOp, one_function};
 use naiad_ir::{Block, Inst, OpInfo, Scalar, Value};
 use smallvec::SmallVec;
 
@@ -189,7 +189,7 @@ impl Padding<'_, '_> {
 
     /// What rows that hold nothing but padding come to.
     fn left(&self, inputs: &[Value], axis: usize, body: Block) -> Vec<Fill> {
-        let (&[input], Some(f)) = (inputs, one_function(self.lint, body)) else {
+        let (&[input], Some(f)) = (inputs, one_function(self.lint.func, body)) else {
             return Vec::new();
         };
         let past = |d: usize| Some(if d > axis { d - 1 } else { d });
@@ -440,7 +440,7 @@ impl Padding<'_, '_> {
     fn reduced(&mut self, inst: Inst, inputs: &[Value], axis: usize, body: Block) -> Option<usize> {
         let &input = inputs.first()?;
         let ty = self.lint.func.ty(input).elem.scalar()?;
-        let f = one_function(self.lint, body);
+        let f = one_function(self.lint.func, body);
         let fills = self.known[input.index()].fills.clone();
         for fill in fills.iter().filter(|fill| fill.bound.varies(axis)) {
             // Of several values together only what was left undefined is looked at.
@@ -633,16 +633,6 @@ fn evaluated(op: &TileOp, x: &[Constant]) -> Option<Constant> {
         (TileOp::Cast { to, rounding, .. }, [x]) => {
             number(*to, Some(cast_bits(x.ty, *to, *rounding, x.bits)))
         }
-        _ => None,
-    }
-}
-
-/// The function that a region is, if it is a single one of its two parameters.
-fn one_function(lint: &Lint<'_>, body: Block) -> Option<BinaryFn> {
-    let func = lint.func;
-    let (&[inst, _], [_, _]) = (func.insts(body), func.block_params(body)) else { return None };
-    match func.op(inst) {
-        TileOp::Binary { f, .. } => Some(*f),
         _ => None,
     }
 }
