@@ -1,159 +1,77 @@
-"""`triton.knobs`: what settings are, and which of them steer something."""
+"""What the environment asks for: docs/settings.md."""
 
 import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-import naiad as triton
-import naiad.language as tl
-from naiad import knobs
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = """
+import numpy as np, triton, triton.language as tl
 
-np = pytest.importorskip("numpy")
+@triton.jit
+def double(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(x_ptr + i, x + x, mask=i < n)
 
-X = np.zeros(4, np.float32)
-
-
-class Mine(knobs.base_knobs):
-    name = knobs.env_str("MY_NAME", "nobody")
-    count = knobs.env_int("MY_COUNT", 3)
-    loud = knobs.env_bool("MY_LOUD")
-    maybe = knobs.env_opt_bool("MY_MAYBE")
-    place = knobs.env_opt_str("MY_PLACE")
-    listener = None
-
-
-@pytest.fixture
-def mine(monkeypatch):
-    for knob in Mine().knob_descriptors.values():
-        monkeypatch.delenv(knob.key, raising=False)
-    settings = Mine()
-    yield settings
-    settings.reset()
+x = np.arange(1000, dtype=np.float32)
+double[(1,)](x, 1000, BLOCK=1024)
+assert (x == np.arange(0, 2000, 2)).all()
+print("done")
+"""
 
 
-def test_settings_are_read_from_the_environment(mine, monkeypatch):
-    assert mine.knobs == {"name": "nobody", "count": 3, "loud": False, "maybe": None, "place": None}
-    for key, text in {"NAME": "me", "COUNT": "7", "LOUD": "Yes", "MAYBE": "off", "PLACE": "here"}.items():
-        monkeypatch.setenv(f"MY_{key}", text)
-    assert mine.knobs == {"name": "me", "count": 7, "loud": True, "maybe": False, "place": "here"}
-    monkeypatch.setenv("MY_COUNT", "many")
-    with pytest.raises(RuntimeError, match="MY_COUNT must be an integer, and is 'many'"):
-        mine.count
+def run(tmp_path, **variables):
+    path = tmp_path / "double.py"
+    path.write_text(SCRIPT)
+    run = [sys.executable, "-m", "naiad", "run", str(path)]
+    return subprocess.run(run, env={**os.environ, **variables}, capture_output=True, text=True)
 
 
-def test_what_is_assigned_counts_and_is_told_to_other_processes(mine, monkeypatch):
-    mine.loud = True
-    assert os.environ["MY_LOUD"] == "1"
-    monkeypatch.setenv("MY_LOUD", "0")
-    assert mine.loud is True
-    del mine.loud
-    # Another has set the variable meanwhile, and that stays.
-    assert mine.loud is False and os.environ["MY_LOUD"] == "0"
+@pytest.mark.parametrize(
+    "name, value, names",
+    [("NAIAD_EXECUTOR", "jit", "`auto`, `eager`"), ("NAIAD_CPU", "avx1024", "`portable`")],
+)
+def test_a_misspelled_setting_is_an_error(tmp_path, name, value, names):
+    done = run(tmp_path, **{name: value})
+    assert done.returncode != 0 and "done" not in done.stdout
+    assert f"`{name}` is `{value}`" in done.stderr and names in done.stderr
 
 
-@pytest.mark.parametrize("back", [knobs.env, None])
-def test_the_environment_comes_back(mine, monkeypatch, back):
-    monkeypatch.setenv("MY_NAME", "before")
-    mine.name = "between"
-    assert os.environ["MY_NAME"] == "between"
-    mine.name = back
-    assert mine.name == os.environ["MY_NAME"] == "before"
+@pytest.mark.parametrize("executor", ["", "auto", "eager", "interp"])
+@pytest.mark.parametrize("cpu", ["", "portable"])
+def test_every_executor_runs_for_every_processor(tmp_path, executor, cpu):
+    done = run(tmp_path, NAIAD_EXECUTOR=executor, NAIAD_CPU=cpu)
+    assert done.stdout == "done\n", done.stderr
 
 
-def test_settings_may_be_kept_to_oneself(mine, monkeypatch):
-    monkeypatch.setattr(knobs, "propagate_env", False)
-    mine.name = "secret"
-    assert mine.name == "secret" and "MY_NAME" not in os.environ
+def test_code_is_for_the_processor_that_is_asked_for(tmp_path):
+    """Only AVX-512 leaves lanes out of a load, so only there the rest of a tile is one."""
+    path = tmp_path / "double.py"
+    path.write_text(SCRIPT)
+    command = [sys.executable, "-m", "naiad", "compile", f"{path}::double", "--emit", "thread"]
+    command += ["--signature", "x_ptr=*fp32,n=i32,BLOCK=1024"]
+
+    def masked(cpu):
+        env = {**os.environ, "NAIAD_CPU": cpu}
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        return re.search(r"load .* lanes=\d+ mask=", done.stdout), done
+
+    found, done = masked("portable")
+    assert done.returncode == 0 and "load" in done.stdout and not found
+    found, done = masked("avx512")
+    assert found or "`NAIAD_CPU` is `avx512`" in done.stderr
 
 
-def test_copies_have_values_of_their_own(mine, monkeypatch):
-    monkeypatch.setattr(knobs, "propagate_env", False)
-    mine.name = "first"
-    copy = mine.copy()
-    copy.name = "second"
-    assert (mine.name, copy.name) == ("first", "second")
-    assert copy.reset() is copy and (mine.name, copy.name) == ("first", "nobody")
-
-
-def test_a_scope_leaves_nothing_behind(mine):
-    mine.name = "first"
-    with mine.scope():
-        mine.name, mine.count, mine.listener = "inner", 1, print
-    assert (mine.name, mine.count, mine.listener) == ("first", 3, None)
-    assert os.environ["MY_NAME"] == "first" and "MY_COUNT" not in os.environ
-
-
-def test_folders_lie_below_home(monkeypatch):
-    for key in ("TRITON_CACHE_DIR", "TRITON_DUMP_DIR"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("TRITON_HOME", "/home/of/mine")
-    assert knobs.cache.dir == "/home/of/mine/.triton/cache"
-    assert knobs.cache.dump_dir == "/home/of/mine/.triton/dump"
-
-
-def test_where_results_are_kept(monkeypatch, tmp_path):
-    from naiad.runtime import cache
-
-    monkeypatch.delenv("NAIAD_CACHE_DIR", raising=False)
-    monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
-    # Not among Triton's own unless that is said.
-    assert cache.directory().name == "naiad"
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
-    assert cache.directory() == tmp_path / "triton"
-    monkeypatch.setenv("NAIAD_CACHE_DIR", str(tmp_path / "naiad"))
-    assert cache.directory() == tmp_path / "naiad"
-
-
-def test_classes_are_named_by_module(monkeypatch):
-    monkeypatch.setenv("TRITON_CACHE_MANAGER", "naiad.runtime.cache:FileCacheManager")
-    from naiad.runtime.cache import FileCacheManager
-
-    assert knobs.cache.manager_class is FileCacheManager
-    monkeypatch.setenv("TRITON_CACHE_MANAGER", "naiad.nothing:Nobody")
-    with pytest.raises(RuntimeError, match="cannot be had"):
-        knobs.cache.manager_class
-
-
-def test_files_are_kept_by_key(monkeypatch, tmp_path):
-    from naiad.runtime.cache import get_cache_manager
-
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.delenv("NAIAD_CACHE_DIR", raising=False)
-    manager = get_cache_manager("key")
-    assert manager.get_file("a.txt") is None
-    path = manager.put("text", "a.txt")
-    assert get_cache_manager("key").get_file("a.txt") == path
-    manager.put_group("all", {"a.txt": path})
-    assert manager.get_group("all") == {"a.txt": path}
-    os.unlink(path)
-    assert manager.get_group("all") is None
-
-
-def test_debug_is_asked_for_by_the_environment(monkeypatch):
-    @triton.jit
-    def kernel(x):
-        tl.device_assert(tl.load(x) > 0, "positive")
-
-    kernel[(1,)](X)
-    monkeypatch.setenv("TRITON_DEBUG", "1")
-    knobs.refresh_knobs()
-    try:
-        with pytest.raises(triton.DeviceAssertError):
-            kernel[(1,)](X)
-    finally:
-        monkeypatch.delenv("TRITON_DEBUG")
-        knobs.refresh_knobs()
-
-
-def test_chains_of_hooks():
-    heard = []
-    first, second = (lambda x: heard.append((1, x))), (lambda x: heard.append((2, x)))
-    for backwards, order in (False, [1, 2]), (True, [2, 1]):
-        chain = knobs.HookChain(reversed=backwards)
-        assert not chain
-        chain.add(first), chain.add(second), chain.add(first)
-        chain("x")
-        assert [n for n, _ in heard] == order
-        chain.remove(first), chain.remove(first)
-        assert list(chain.calls) == [second]
-        heard.clear()
+def test_the_page_names_every_variable_that_is_read():
+    """Those for developers of Naiad are said where they are: in tests, tools and xtask."""
+    page = (ROOT / "docs/settings.md").read_text()
+    sources = [*ROOT.glob("crates/*/src/**/*.rs"), *ROOT.glob("python/naiad/**/*.py")]
+    read = {name for path in sources for name in re.findall(r"\bNAIAD_[A-Z_]+", path.read_text())}
+    assert {"NAIAD_EXECUTOR", "NAIAD_GPU"} <= read
+    # Minutes of random tests are spoken of in the crate that they are of.
+    assert not {name for name in read - {"NAIAD_RANDOM_MINUTES"} if name not in page}

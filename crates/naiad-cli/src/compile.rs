@@ -87,6 +87,10 @@ impl Compile {
         let name = match (name, kernels.as_slice()) {
             (Some(name), _) => name,
             (None, [only]) => only,
+            (None, []) => {
+                let d = Diagnostic::new(Id::NoKernel, format!("`{file}` has no kernel"));
+                return Err(d.note("no function in it is under `@triton.jit`").into());
+            }
             (None, several) => {
                 let message = format!("`{file}` has {} kernels", several.len());
                 let d = Diagnostic::new(Id::NoKernel, message).note(several.join(", "));

@@ -33,6 +33,7 @@ pub mod wide;
 
 pub use facts::Facts;
 pub use launch::{Arg, Code, Fault, Host, Options, Outcome};
+pub use naiad_kernels::Level as Processor;
 pub use peel::peel;
 pub use wide::Level;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 pub enum Level {
     /// What every processor of the target has.
     Portable = 1,
-    /// AVX2, FMA and F16C.
+    /// AVX2, FMA, F16C, and the instructions on bits that came with them.
     Avx2,
     /// AVX-512 F, BW, CD, DQ and VL.
     Avx512,
@@ -18,28 +18,53 @@ pub enum Level {
     Avx512Bf16,
 }
 
+/// What the process uses, by its number; 0 where nobody has asked yet.
+static HERE: AtomicU8 = AtomicU8::new(0);
+
 impl Level {
     pub const ALL: [Level; 5] =
         [Level::Portable, Level::Avx2, Level::Avx512, Level::Avx512Vnni, Level::Avx512Bf16];
 
-    /// The highest level of this processor.
+    /// What users call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Portable => "portable",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+            Level::Avx512Vnni => "avx512_vnni",
+            Level::Avx512Bf16 => "avx512_bf16",
+        }
+    }
+
+    /// The level that kernels are for: the highest of this processor, or what it is [limited](Level::limit)
+    /// to.
     pub fn here() -> Level {
-        // Asked again by whoever comes first in each thread, which does no harm.
-        static HERE: AtomicU8 = AtomicU8::new(0);
         match HERE.load(Relaxed) {
+            // Asked again by whoever comes first in each thread, which does no harm. A limit that was set
+            // meanwhile stays.
             0 => {
-                let level = detect();
-                HERE.store(level as u8, Relaxed);
-                level
+                let _ = HERE.compare_exchange(0, detect() as u8, Relaxed, Relaxed);
+                Level::here()
             }
             known => Level::ALL[usize::from(known) - 1],
         }
     }
 
-    /// The levels that this processor has, so that tests run the kernels of all of them.
-    #[cfg(test)]
+    /// Takes this processor for one of a lesser level, from now on; whatever has been chosen by then
+    /// stays as it is, so this comes first in a process. Gives false, and does nothing, where the
+    /// processor is below that level.
+    pub fn limit(level: Level) -> bool {
+        let has = level <= detect();
+        if has {
+            HERE.store(level as u8, Relaxed);
+        }
+        has
+    }
+
+    /// The levels that this processor has.
     pub fn available() -> impl Iterator<Item = Level> {
-        Level::ALL.into_iter().filter(|level| *level <= Level::here())
+        let highest = detect();
+        Level::ALL.into_iter().filter(move |level| *level <= highest)
     }
 }
 
@@ -49,7 +74,7 @@ fn detect() -> Level {
         ($($feature:tt)+) => { $( is_x86_feature_detected!($feature) )&&+ };
     }
     let steps = [
-        has!("avx2" "fma" "f16c"),
+        has!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt"),
         has!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl"),
         has!("avx512vnni"),
         has!("avx512bf16"),

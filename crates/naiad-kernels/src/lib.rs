@@ -31,3 +31,5 @@ mod testing;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod upper;
 mod word;
+
+pub use cpu::Level;

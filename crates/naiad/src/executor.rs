@@ -4,6 +4,7 @@
 //! checked, and a kernel's first one where that is [small](small). What machine code finds wrong is told in
 //! the reference executor's words.
 
+use crate::settings::Settings;
 use crate::{LaunchConfig, Result, small};
 use naiad_cpu::dist::SiteInfo;
 use naiad_cpu::{Facts, Level, Outcome};
@@ -31,24 +32,23 @@ pub enum Executor {
 }
 
 impl Executor {
-    /// By the name that options and the environment have for it.
+    /// What options and the environment call each.
+    pub(crate) const NAMES: [(&str, Executor); 5] = [
+        ("auto", Executor::Auto),
+        ("eager", Executor::Eager),
+        ("cpu", Executor::Eager),
+        ("interp", Executor::Reference),
+        ("lockstep", Executor::Lockstep),
+    ];
+
+    /// By its name.
     pub fn from_name(name: &str) -> Option<Executor> {
-        match name {
-            "auto" => Some(Executor::Auto),
-            "eager" | "cpu" => Some(Executor::Eager),
-            "interp" => Some(Executor::Reference),
-            "lockstep" => Some(Executor::Lockstep),
-            _ => None,
-        }
+        Executor::NAMES.iter().find(|(n, _)| *n == name).map(|&(_, executor)| executor)
     }
 
     /// What `NAIAD_EXECUTOR` asks for, read once.
     pub fn from_env() -> Executor {
-        static ASKED: OnceLock<Executor> = OnceLock::new();
-        *ASKED.get_or_init(|| {
-            let name = std::env::var("NAIAD_EXECUTOR").unwrap_or_default();
-            Executor::from_name(&name).unwrap_or_default()
-        })
+        Settings::get().executor
     }
 }
 
@@ -112,6 +112,7 @@ pub enum Stage {
 
 /// A verified kernel at a stage, as text. No two of its arguments overlap.
 pub fn stage(func: &Function<Tile>, stage: Stage) -> Result<String> {
+    Settings::checked()?;
     let mut func = func.clone();
     naiad_opt::optimize(&mut func);
     if stage == Stage::Optimized {

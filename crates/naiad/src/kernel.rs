@@ -2,6 +2,7 @@
 
 use crate::executor::{self, Executor};
 use crate::recorder::{LiveHost, Recorder};
+use crate::settings::Settings;
 use crate::signature::{Signature, Slot};
 use crate::specialize::{Located, Specialization, encode_spec};
 use crate::value::Location;
@@ -216,6 +217,7 @@ impl<H: LiveHost> Kernel<H> {
             if let Some(made) = self.variants.find(&*self.host, key, num_warps) {
                 return Ok(made);
             }
+            Settings::checked()?;
             let Some(_turn) = self.variants.begin(key) else { continue };
             // It may have been finished between the look and the turn.
             if let Some(made) = self.variants.find(&*self.host, key, num_warps) {

@@ -46,6 +46,7 @@ mod options;
 mod print;
 mod recorder;
 mod review;
+mod settings;
 mod signature;
 mod small;
 mod specialize;

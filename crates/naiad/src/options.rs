@@ -1,8 +1,8 @@
 //! The keywords of a launch that are no parameters of the kernel.
 
+use crate::settings::Settings;
 use crate::{CompileOptions, Error, HostValue, Result};
 use naiad_diag::{Diagnostic, Id};
-use std::sync::OnceLock;
 
 /// What a launch option may be.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -77,7 +77,7 @@ impl Default for LaunchConfig {
             enable_fp_fusion: true,
             debug: false,
             sanitize_overflow: true,
-            precise: precise(),
+            precise: Settings::get().precise,
             cuda_capability: None,
         }
     }
@@ -156,12 +156,6 @@ impl LaunchConfig {
         }
         Ok(())
     }
-}
-
-/// What `NAIAD_PRECISE` asks for, read once.
-fn precise() -> bool {
-    static PRECISE: OnceLock<bool> = OnceLock::new();
-    *PRECISE.get_or_init(|| std::env::var("NAIAD_PRECISE").is_ok_and(|v| !v.is_empty() && v != "0"))
 }
 
 fn wanted(name: &str, takes: Takes, given: &str) -> Error {

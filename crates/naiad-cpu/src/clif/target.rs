@@ -4,6 +4,7 @@ use super::{Error, fault};
 use crate::wide::Level;
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
+use naiad_kernels::Level as Processor;
 use std::sync::OnceLock;
 
 pub struct Target {
@@ -17,7 +18,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// This machine, with all of its instructions that Cranelift knows.
+    /// This machine, with all of its instructions that Cranelift knows; of a [limited](Processor::limit)
+    /// one, those of its level.
     pub fn host() -> Result<&'static Target, Error> {
         static HOST: OnceLock<Result<Target, Error>> = OnceLock::new();
         let host = HOST.get_or_init(|| Target::wide(Level::host()));
@@ -26,12 +28,15 @@ impl Target {
 
     /// This machine, with loops over such vectors, or none.
     pub fn wide(level: Option<Level>) -> Result<Target, Error> {
-        let target = Target::new(cranelift_native::builder())?;
+        let processor = Processor::here();
+        let target = match Processor::available().last() == Some(processor) {
+            true => Target::new(cranelift_native::builder())?,
+            false => Target::with(features(processor))?,
+        };
         Ok(Target { wide: level, ..target })
     }
 
     /// This machine as if it had only what every one of its kind has, and these features.
-    #[cfg(test)]
     pub fn with(features: &[&str]) -> Result<Target, Error> {
         let mut builder = cranelift_native::builder_with_options(false);
         if let Ok(builder) = &mut builder {
@@ -65,6 +70,28 @@ impl Target {
         let x64 = isa.name() == "x64";
         let (blends, rounds) = (x64 && has("has_sse41"), !x64 || has("has_sse41"));
         Ok(Target { isa, blends, rounds, wide: None })
+    }
+}
+
+/// Cranelift's names for what a level has beyond what every machine of its kind has.
+pub fn features(processor: Processor) -> &'static [&'static str] {
+    const AVX2: &[&str] = &[
+        "has_sse3",
+        "has_ssse3",
+        "has_sse41",
+        "has_sse42",
+        "has_popcnt",
+        "has_avx",
+        "has_avx2",
+        "has_fma",
+        "has_bmi1",
+        "has_bmi2",
+        "has_lzcnt",
+    ];
+    match processor {
+        Processor::Portable => &[],
+        // What AVX-512 has besides is the wide loops' alone.
+        Processor::Avx2 | Processor::Avx512 | Processor::Avx512Vnni | Processor::Avx512Bf16 => AVX2,
     }
 }
 

@@ -36,7 +36,7 @@ pub use machine::Level;
 
 use naiad_ir::thread::{Thread, ThreadOp};
 use naiad_ir::{Block, Function, Inst, Value};
-use std::sync::OnceLock;
+use naiad_kernels::Level as Processor;
 
 /// A loop as a function, and what it expects of its caller.
 pub struct Wide {
@@ -79,33 +79,19 @@ pub struct Stream {
 impl Level {
     /// What this machine has.
     pub fn host() -> Option<Level> {
-        static HOST: OnceLock<Option<Level>> = OnceLock::new();
-        *HOST.get_or_init(detect)
+        match Processor::here() {
+            Processor::Portable => None,
+            Processor::Avx2 => Some(Level::Avx2),
+            Processor::Avx512 | Processor::Avx512Vnni | Processor::Avx512Bf16 => {
+                Some(Level::Avx512)
+            }
+        }
     }
 
     /// Bytes of the vectors that loops should be over: Cranelift's are of 16.
     pub fn vector_bytes(level: Option<Level>) -> u32 {
         level.map_or(16, Level::bytes)
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn detect() -> Option<Level> {
-    macro_rules! has {
-        ($($feature:tt)*) => { $( std::is_x86_feature_detected!($feature) )&&* };
-    }
-    if has!("avx512f" "avx512bw" "avx512dq" "avx512vl" "avx512cd" "avx2" "fma") {
-        Some(Level::Avx512)
-    } else if has!("avx2" "fma" "f16c") {
-        Some(Level::Avx2)
-    } else {
-        None
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn detect() -> Option<Level> {
-    None
 }
 
 /// Writes a loop, if all of it can be written.

@@ -2,7 +2,8 @@
 
 use super::cache;
 use super::faults::Faults;
-use super::{Gpu, error, waits_for_each};
+use super::{Gpu, error};
+use crate::settings::Settings;
 use crate::{Error, Result};
 use naiad_cuda::{Function as Loaded, JitOptions, Linked, Module, RawStream, Uses, link};
 use naiad_diag::{Diagnostic, Id};
@@ -12,7 +13,7 @@ use naiad_ir::tile::Tile;
 use naiad_opt::ranges::Inputs;
 use smallvec::SmallVec;
 use std::ffi::{CString, c_void};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a kernel is compiled for.
@@ -78,7 +79,7 @@ pub fn ptx(func: &Function<Tile>, inputs: &Inputs, target: &Target) -> Result<Pt
             threads: code.threads,
             shared_bytes: code.shared_bytes,
             max_regs: target.max_registers,
-            lines: shows_lines(),
+            lines: !Settings::get().no_lines,
         };
         let chip = naiad_ptx::Target { capability: target.options.capability };
         let text = naiad_ptx::write(&kernel, chip).map_err(|why| {
@@ -87,15 +88,6 @@ pub fn ptx(func: &Function<Tile>, inputs: &Inputs, target: &Target) -> Result<Pt
         })?;
         let (func, inputs, target) = (func.clone(), inputs.clone(), *target);
         Ok(Ptx { code, text, func, inputs, target })
-    })
-}
-
-/// Whether code names the kernel's lines, for profilers; by Triton's variable it does not.
-fn shows_lines() -> bool {
-    static SHOWS: OnceLock<bool> = OnceLock::new();
-    *SHOWS.get_or_init(|| {
-        let off = std::env::var("TRITON_DISABLE_LINE_INFO");
-        !off.is_ok_and(|v| matches!(&*v.to_lowercase(), "1" | "true" | "on" | "yes" | "y"))
     })
 }
 
@@ -125,7 +117,7 @@ impl GpuCode {
 
         let start = Instant::now();
         // The most registers stand in the text.
-        let options = JitOptions { line_info: shows_lines(), ..JitOptions::default() };
+        let options = JitOptions { line_info: !Settings::get().no_lines, ..JitOptions::default() };
         let (capability, driver) = (gpu.facts().capability(), gpu.driver_version());
         let key = cache::Key { ptx: &ptx.text, capability, driver, options };
         let kept = cache::load(&key);
@@ -221,7 +213,7 @@ impl GpuCode {
             faults.judge(&mut record, &done)?;
             return done;
         }
-        match waits_for_each() && !is_later {
+        match Settings::get().cuda_sync && !is_later {
             true => self.gpu.synchronize(),
             false => Ok(()),
         }

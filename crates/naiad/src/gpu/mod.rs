@@ -21,6 +21,7 @@ pub(crate) use code::no_code;
 pub use code::{GpuCode, Ptx, Target, Times, ptx};
 pub(crate) use variants::{Asks, Compiled, Known};
 
+use crate::settings::Settings;
 use crate::{Error, Result};
 use faults::Faults;
 use naiad_cuda::{Context, Driver, Facts};
@@ -149,7 +150,7 @@ impl Gpu {
             _ => report.note(format!("launched since the last wait, the latest first: {listed}")),
         };
         let report = report.note("nothing more can be done with the GPU in this process");
-        let report = match (launched.len(), waits_for_each()) {
+        let report = match (launched.len(), Settings::get().cuda_sync) {
             (0 | 1, _) | (_, true) => report,
             _ => report.help(
                 "with NAIAD_CUDA_SYNC=1 in the environment each launch is waited for, and this error names the one at fault",
@@ -178,12 +179,6 @@ fn error(e: &naiad_cuda::Error) -> Error {
         Some(naiad_cuda::Code::OutOfMemory) => Diagnostic { id: Id::OutOfMemory, ..report }.into(),
         _ => report.into(),
     }
-}
-
-/// Whether each launch is waited for, so that a fault is told at the launch that made it.
-fn waits_for_each() -> bool {
-    static WAITS: OnceLock<bool> = OnceLock::new();
-    *WAITS.get_or_init(|| std::env::var("NAIAD_CUDA_SYNC").is_ok_and(|v| !v.is_empty() && v != "0"))
 }
 
 /// Whether the driver lets GPUs use this memory of the host.

@@ -10,12 +10,13 @@ mod memory;
 mod ops;
 mod random;
 
-use super::target::Target;
+use super::target::{Target, features};
 use super::{Machine, Report, RuntimeTable, write_for};
 use naiad_interp::thread::{Outcome, run};
 use naiad_ir::scalar::{Rounding, cast_bits};
 use naiad_ir::thread::{Builder, RuntimeFn, Thread, ThreadElem, ThreadOp, ThreadType, Vector};
 use naiad_ir::{Function, Scalar, Value};
+use naiad_kernels::Level as Processor;
 use std::sync::OnceLock;
 
 /// Types that functions are computed in.
@@ -182,25 +183,9 @@ pub fn host() -> &'static Target {
 pub fn targets() -> Vec<(&'static str, &'static Target)> {
     static LESSER: OnceLock<Vec<(&str, Target)>> = OnceLock::new();
     let lesser = LESSER.get_or_init(|| {
-        let target = |features: &[&str]| Target::with(features).expect("a target");
-        #[cfg(target_arch = "x86_64")]
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-            let avx2 = [
-                "has_sse3",
-                "has_ssse3",
-                "has_sse41",
-                "has_sse42",
-                "has_popcnt",
-                "has_avx",
-                "has_avx2",
-                "has_fma",
-                "has_bmi1",
-                "has_bmi2",
-                "has_lzcnt",
-            ];
-            return vec![("the least", target(&[])), ("avx2", target(&avx2))];
-        }
-        vec![("the least", target(&[]))]
+        let below = [Processor::Portable, Processor::Avx2];
+        let of = |p: Processor| (p.name(), Target::with(features(p)).expect("a target"));
+        Processor::available().filter(|p| below.contains(p)).map(of).collect()
     });
     [("host", host())].into_iter().chain(lesser.iter().map(|(n, t)| (*n, t))).collect()
 }
