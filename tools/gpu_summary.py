@@ -1,19 +1,21 @@
-"""A plugin of pytest's for `gpu_check.py`: the reasons of failures, the commonest first, with an example of each."""
+"""The reasons of failures, the commonest first, with an example of each: for `shards.py`, and as a plugin of pytest's."""
 
 import collections
 import re
 
 
 def pytest_terminal_summary(terminalreporter):
+    bad = [report for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])]
+    write(terminalreporter.write_line, [(reason(str(report.longrepr)), report.nodeid) for report in bad])
+
+
+def write(line, bad):
+    """Writes pairs of a reason and a test by `line`."""
     reasons = collections.defaultdict(list)
-    for kind in ("failed", "error"):
-        for report in terminalreporter.stats.get(kind, []):
-            reasons[reason(str(report.longrepr))].append(report.nodeid)
-    if not reasons:
-        return
-    terminalreporter.section("reasons")
+    for why, test in bad:
+        reasons[why].append(test)
     for why, tests in sorted(reasons.items(), key=lambda pair: -len(pair[1]))[:60]:
-        terminalreporter.write_line(f"{len(tests):5}  {why}\n         {tests[0]}")
+        line(f"{len(tests):5}  {why}\n         {tests[0]}")
 
 
 def reason(text):
