@@ -2,18 +2,20 @@
 
     python tools/gpu_check.py --build        on the machine that builds: a wheel and the driver's self-test
     python tools/gpu_check.py                on the machine with the GPU
-    python tools/gpu_check.py --only self,launch,ops
+    python tools/gpu_check.py --only ops,sanitizer
 
 `--build` writes `.gpu/`, which git ignores; carry it to the other machine, where this installs the wheel
 into a folder of its own and runs with it:
 
     self      the self-test of `naiad-cuda`
     launch    kernels from Python on torch's tensors: results, streams, graphs, faults, what a launch costs
-    ops       tests/ops with the arrays on the GPU
-    python    python/tests
+    ops       tests/ops with the arrays on the GPU, over processes (`shards.py`)
+    python    python/tests, likewise
+    sanitizer kernels under compute-sanitizer's racecheck, each in a process of its own (`gpu_sanitize.py`)
     bench     bench/gpu.py
 
 Each part says what failed; the last lines are a summary. The exit code is the number of parts that failed.
+What `--seconds` leaves no time for is said, and counts as failed.
 """
 
 import argparse
@@ -34,9 +36,11 @@ BUILT = ROOT / ".gpu"
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", action="store_true")
-    parser.add_argument("--only", default="self,launch,ops,python")
+    parser.add_argument("--only", default="self,launch,ops,python,sanitizer")
     parser.add_argument("--out", default=os.environ.get("OUT", "."), help="a folder for logs")
     parser.add_argument("--bench", default="--quick", help="arguments for bench/gpu.py")
+    parser.add_argument("--shards", type=int, default=max((os.cpu_count() or 2) - 1, 1), help="processes for tests")
+    parser.add_argument("--sanitize", default="", help="arguments for gpu_sanitize.py")
     parser.add_argument("--seconds", type=float, default=540, help="for everything")
     args = parser.parse_args()
     return build() if args.build else check(args)
@@ -71,35 +75,39 @@ def check(args):
     # Beside the tests' own folders the repository's package, which has no extension, must not be found.
     env = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT / 'tools'}", "NAIAD_CACHE_DIR": str(site / "cache"), "PYTHONUNBUFFERED": "1"}
     pytest = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "gpu_summary"]
-    # What breaks the GPU's context ends a worker; another takes its place.
-    workers = ["-n", "8", "--max-worker-restart", "400"] if has("xdist") else []
     parts = {
-        "self": [str(BUILT / "selftest")],
-        "launch": [*pytest, "tools/gpu_tests.py"],
-        "ops": [*pytest, *workers, "tests/ops"],
-        "python": [*pytest, *workers, "python/tests"],
-        "bench": [
+        "self": lambda left: [str(BUILT / "selftest")],
+        "launch": lambda left: [*pytest, "tools/gpu_tests.py"],
+        "ops": lambda left: shards("tests/ops", left, args),
+        "python": lambda left: shards("python/tests", left, args),
+        "sanitizer": lambda left: [
+            *(sys.executable, "tools/gpu_sanitize.py", "--seconds", f"{left:.0f}"), *shlex.split(args.sanitize),
+        ],
+        "bench": lambda left: [
             *(sys.executable, "bench/gpu.py", "--json", f"{args.out}/gpu.json", "--markdown", f"{args.out}/gpu.md"),
             *shlex.split(args.bench),
         ],
     }
     results = {}
     for name in args.only.split(","):
-        left = args.seconds - (time.monotonic() - start)
+        left = max(args.seconds - (time.monotonic() - start), 5)
         log = Path(args.out) / f"gpu-{name}.log"
         print(f"== {name}", flush=True)
         extra = {"NAIAD_TEST_DEVICE": "cuda", "NAIAD_PRECISE": "1"} if name == "ops" else {}
-        results[name] = run(parts[name], {**env, **extra}, log, max(left, 5), tail=60)
+        results[name] = run(parts[name](max(left - 10, 1)), {**env, **extra}, log, left, tail=80)
     print("== summary")
     for name, (code, last, seconds) in results.items():
         print(f"{name:8} {'ok' if code == 0 else f'FAILED ({code})':12} {seconds:6.1f} s  {last}")
     return sum(code != 0 for code, _, _ in results.values())
 
 
-def has(module):
-    import importlib.util
-
-    return importlib.util.find_spec(module) is not None
+def shards(tests, left, args):
+    """Ends by itself some seconds before its time, so that what did not run is told."""
+    name = tests.replace("/", "-")
+    return [
+        *(sys.executable, "tools/shards.py", tests, "--shards", str(args.shards), "--seconds", f"{left:.0f}"),
+        *("--json", f"{args.out}/gpu-{name}.json"),
+    ]
 
 
 def run(command, env, log, seconds, tail):
