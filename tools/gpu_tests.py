@@ -215,6 +215,49 @@ def test_faults_name_the_launch(waits, tmp_path):
     assert ("the launch of `stray_kernel` with [2, 1, 1] broke" in done.stdout) is waits, done.stdout
 
 
+PRINTS = """
+    import os
+    import torch
+    import naiad as triton, naiad.language as tl
+
+    @triton.jit
+    def show_kernel(x_ptr, BLOCK: tl.constexpr):
+        pid = tl.program_id(0)
+        i = tl.arange(0, BLOCK)
+        tl.device_print("v", tl.load(x_ptr + pid * BLOCK + i))
+        tl.device_print("at", pid)
+
+    x = torch.arange(8, device="cuda", dtype=torch.float32) / 4
+    for settings in "", "layout=lines", "program=1;lanes=1:3", "layout=off", "lanes=9", "layout=row":
+        os.environ["NAIAD_PRINT"] = settings
+        print("#", settings, flush=True)
+        try:
+            show_kernel[(2,)](x, BLOCK=4)
+        except triton.LaunchError as e:
+            print(e)
+        torch.cuda.synchronize()
+"""
+
+
+def test_prints_obey_the_same_settings_as_on_the_cpu(tmp_path):
+    script = tmp_path / "prints.py"
+    script.write_text(textwrap.dedent(PRINTS))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    said = {}
+    for line in done.stdout.splitlines():
+        if line.startswith("# ") or line == "#":
+            lines = said[line[1:].strip()] = []
+        else:
+            lines.append(line)
+    values = [f"pid ({p}, 0, 0) idx ({i}) v: {(4 * p + i) / 4:.6f}" for p in range(2) for i in range(4)]
+    programs = [f"pid ({p}, 0, 0) idx () at: {p}" for p in range(2)]
+    assert sorted(said[""]) == sorted(said["layout=lines"]) == sorted(values + programs)
+    assert sorted(said["program=1;lanes=1:3"]) == sorted([*values[5:7], programs[1]])
+    assert said["layout=off"] == [] and sorted(said["lanes=9"]) == programs
+    assert "there is no layout `row`" in said["layout=row"][0]
+
+
 def test_checks_run_on_the_cpu(tmp_path):
     script = tmp_path / "stray.py"
     script.write_text(textwrap.dedent(FAULT).replace("x_ptr + offset.to(tl.int64) * 1000000", "x_ptr + 16"))

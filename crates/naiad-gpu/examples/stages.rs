@@ -23,6 +23,7 @@ fn main() {
         precise: false,
         guarded: false,
         few_programs: false,
+        prints: None,
     };
     let text = std::fs::read_to_string(path).expect("a file to read");
     let func: Function<Tile> = match text::parse(&Source::new(path, text)) {

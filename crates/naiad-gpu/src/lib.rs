@@ -31,6 +31,7 @@ use naiad_ir::tile::{Tile, TileOp};
 use naiad_opt::axis::AxisInfo;
 use naiad_opt::ranges::{Inputs, Ranges};
 use placed::Placed;
+use std::sync::Arc;
 
 /// A kernel that is ready to be written as PTX, or run in the lockstep executor.
 #[derive(Clone, Debug)]
@@ -54,7 +55,7 @@ impl Code {
 }
 
 /// What a kernel is compiled for.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
     /// The chip's compute capability times 10: 80, 89, 90.
     pub capability: u32,
@@ -66,6 +67,21 @@ pub struct Options {
     pub guarded: bool,
     /// The grid has so few programs that with one warp each most of the chip would wait for them.
     pub few_programs: bool,
+    /// What is shown of its prints; all where this is not given.
+    pub prints: Option<Arc<Prints>>,
+}
+
+/// What is shown of a kernel's prints. It is part of the code, since a GPU's text goes where nobody chooses
+/// from it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Prints {
+    /// Nothing is shown.
+    pub off: bool,
+    /// Coordinates of the programs that print; none for any along that axis.
+    pub program: [Option<u32>; 3],
+    /// For each axis of a tile, the first one first, the indices `start..end` that are shown; none for
+    /// all, as along the axes beyond the list.
+    pub lanes: Vec<Option<(usize, usize)>>,
 }
 
 /// Compiles a verified kernel for launches of which `inputs` is known.
@@ -127,7 +143,7 @@ const AT_ONCE: usize = 128;
 
 /// Whether code for few programs is other code: see [`Options::few_programs`].
 pub fn minds_few_programs(func: &Function<Tile>, options: &Options) -> bool {
-    let of = |few_programs| sharing(func, &Options { few_programs, ..*options });
+    let of = |few_programs| sharing(func, &Options { few_programs, ..options.clone() });
     of(true) != of(false)
 }
 

@@ -23,6 +23,7 @@ fn machine_with(text: &str, num_warps: u32, guarded: bool) -> Machine {
         precise: true,
         guarded,
         few_programs: false,
+        prints: None,
     };
     match Machine::with(&kernel(text), &Inputs::default(), &options) {
         Ok(machine) => machine,

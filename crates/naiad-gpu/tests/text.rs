@@ -36,6 +36,7 @@ fn asked(title: &str) -> Asked {
         precise: false,
         guarded: false,
         few_programs: false,
+        prints: None,
     };
     let mut asked = Asked { options, aligned: false };
     let words = title.split_once('|').map_or("", |(_, words)| words);

@@ -242,6 +242,7 @@ fn guarded_kernels_are_taken() {
             precise: false,
             guarded: true,
             few_programs: false,
+            prints: None,
         };
         let code = naiad_gpu::compile(&func, &case.inputs(&func), &options);
         let code = code.unwrap_or_else(|why| panic!("{}: {}", case.title, why.what));
@@ -273,6 +274,7 @@ fn kernels_use_what_they_used() {
                 precise: false,
                 guarded: false,
                 few_programs: false,
+                prints: None,
             };
             let code = naiad_gpu::compile(&func, &case.inputs(&func), &options);
             let code = match code {

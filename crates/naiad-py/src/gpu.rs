@@ -2,6 +2,7 @@
 
 use crate::dlpack;
 use crate::errors::exception;
+use crate::screen;
 use crate::tensor::storage_on_gpu;
 use naiad::cuda::RawStream;
 use naiad::{Gpu, GpuCode, Grid, Slot};
@@ -81,6 +82,14 @@ fn memory_of(object: &Bound<'_, PyAny>, found: &mut Vec<Range<usize>>) -> PyResu
     {
         // Descriptors, and tensors that are reinterpreted.
         return memory_of(&base, found);
+    }
+    Ok(())
+}
+
+/// Has `NAIAD_PRINT` choose what is shown of a kernel that prints.
+pub fn choose_prints(py: Python<'_>, launch: &mut naiad::Launch) -> PyResult<()> {
+    if launch.prints() {
+        launch.show_prints(&screen::settings().map_err(|e| exception(py, &e))?);
     }
     Ok(())
 }

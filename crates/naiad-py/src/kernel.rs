@@ -111,13 +111,16 @@ impl PyKernel {
         kwargs: &Bound<'_, PyDict>,
     ) -> PyResult<PyCompiled> {
         let this = slf.get();
-        let launch = this.prepare(py, this.bind_arguments(args, kwargs)?)?;
+        let mut launch = this.prepare(py, this.bind_arguments(args, kwargs)?)?;
         if !silent {
             show_news(py, &launch)?;
         }
         let gpu = match launch.location {
             Location::Host => None,
-            Location::Cuda(_) => Some(gpu::code(py, &launch, None)?),
+            Location::Cuda(_) => {
+                gpu::choose_prints(py, &mut launch)?;
+                Some(gpu::code(py, &launch, None)?)
+            }
         };
         Ok(PyCompiled::of(slf, launch, gpu))
     }
@@ -236,6 +239,7 @@ impl PyKernel {
         if let Location::Cuda(ordinal) = launch.location
             && !check::is_active()
         {
+            gpu::choose_prints(py, &mut launch)?;
             let code = gpu::start(py, &launch, grid, ordinal, stream)?;
             return Ok(PyCompiled::of(slf, launch, Some(code)));
         }

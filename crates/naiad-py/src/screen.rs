@@ -20,8 +20,7 @@ pub struct Screen {
 impl Screen {
     /// Called on any thread, without Python's lock.
     pub fn print(&self, printed: &Printed<'_>) {
-        let parse = || std::env::var("NAIAD_PRINT").unwrap_or_default().parse();
-        let Ok(options) = self.options.get_or_init(parse) else { return };
+        let Ok(options) = self.options.get_or_init(settings) else { return };
         let Some(text) = options.format(printed) else { return };
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         if failed.is_none() {
@@ -44,6 +43,11 @@ impl Screen {
             (None, _) => Ok(result),
         }
     }
+}
+
+/// What `NAIAD_PRINT` says just now.
+pub fn settings() -> Result<PrintOptions, Error> {
+    std::env::var("NAIAD_PRINT").unwrap_or_default().parse()
 }
 
 fn write(py: Python<'_>, text: &str) -> PyResult<()> {

@@ -79,9 +79,15 @@ impl Device {
         Device { executor, ..self }
     }
 
-    /// Where what kernels print goes, and how.
+    /// Where what kernels print goes, and how. A GPU's goes to the standard output, in lines; which of
+    /// them is as the options say.
     pub fn printer(self, printer: Printer) -> Device {
         Device { printer, ..self }
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn print_options(&self) -> &PrintOptions {
+        self.printer.options()
     }
 
     pub(crate) fn run<T>(&self, launch: impl FnOnce(Executor, &LaunchOptions<'_>) -> T) -> T {

@@ -16,7 +16,7 @@ use naiad_interp::{Arg, LaunchOptions, Report};
 use std::sync::Arc;
 #[cfg(feature = "cuda")]
 use {
-    crate::{Gpu, GpuCode},
+    crate::{Gpu, GpuCode, PrintOptions},
     naiad_cuda::RawStream,
     naiad_interp::PolicyKind,
 };
@@ -72,6 +72,9 @@ pub struct Launch {
     pub config: LaunchConfig,
     /// Where its memory is, and where it runs.
     pub location: Location,
+    /// What a GPU shows of its prints; all where this is not given.
+    #[cfg(feature = "cuda")]
+    prints: Option<Arc<naiad_gpu::Prints>>,
 }
 
 impl<H: LiveHost> Kernel<H> {
@@ -279,7 +282,8 @@ impl<H: LiveHost> Kernel<H> {
                 )))
             }
         });
-        let launch = self.prepare(bound.slots, options.collect::<Result<Vec<_>>>()?)?;
+        #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "GPUs alone are told more"))]
+        let mut launch = self.prepare(bound.slots, options.collect::<Result<Vec<_>>>()?)?;
         let has_memory = launch.args.iter().any(|a| matches!(a, Arg::Tensor(_)));
         if has_memory && launch.location != device.location() {
             let message = format!(
@@ -290,6 +294,10 @@ impl<H: LiveHost> Kernel<H> {
             );
             let help = "launch with slices on `Device::cpu()`, and with buffers of a GPU on `Device::cuda`";
             return Err(Diagnostic::new(Id::BadLaunch, message).help(help).into());
+        }
+        #[cfg(feature = "cuda")]
+        if launch.location != Location::Host && launch.prints() {
+            launch.show_prints(device.print_options());
         }
         // SAFETY: `Args` borrows the memory of every tensor in it until here, and mutably where
         // the kernel may write.
@@ -330,7 +338,15 @@ impl Request {
 
     fn launch(self, made: Arc<Made>) -> Launch {
         let Request { args, specs, config, location, .. } = self;
-        Launch { made, args, specs, config, location }
+        Launch {
+            made,
+            args,
+            specs,
+            config,
+            location,
+            #[cfg(feature = "cuda")]
+            prints: None,
+        }
     }
 }
 
@@ -393,7 +409,7 @@ impl Launch {
     pub fn find_gpu_code(&self, grid: Option<Grid>) -> Option<Result<Arc<GpuCode>>> {
         let Location::Cuda(ordinal) = self.location else { return None };
         let gpu = Gpu::get(ordinal).ok()?;
-        self.made.gpu.find(&self.made.gpu.key(gpu, &self.config, &self.args, grid))
+        self.made.gpu.find(&self.gpu_key(gpu, grid))
     }
 
     /// The code for the GPU that the launch is to run on; compiles it where needed.
@@ -403,8 +419,21 @@ impl Launch {
             return Err(Diagnostic::new(Id::Internal, message).into());
         };
         let gpu = Gpu::get(ordinal)?;
-        let key = self.made.gpu.key(gpu, &self.config, &self.args, grid);
-        self.made.gpu.make(key, gpu, &self.made.compiled.func)
+        self.made.gpu.make(self.gpu_key(gpu, grid), gpu, &self.made.compiled.func)
+    }
+
+    fn gpu_key(&self, gpu: &Gpu, grid: Option<Grid>) -> crate::gpu::Key {
+        self.made.gpu.key(gpu, &self.config, &self.args, self.prints.as_ref(), grid)
+    }
+
+    /// Whether the kernel prints, and on a GPU has other code for what is shown.
+    pub fn prints(&self) -> bool {
+        self.made.gpu.prints()
+    }
+
+    /// Chooses what a GPU shows of the kernel's prints. It shows them as lines, whatever the layout.
+    pub fn show_prints(&mut self, options: &PrintOptions) {
+        self.prints = options.on_gpu().map(Arc::new);
     }
 
     /// Says where memory on the GPU begins and ends that arguments may be in. Of a tensor in none of it

@@ -36,7 +36,7 @@ impl Compiled {
         let options = naiad_gpu::Options { precise: true, ..config.target(CAPABILITY).options };
         let func = code.func();
         let asks = func.params().iter().map(|&param| Asks::of(func.ty(param).elem));
-        let key = (options, Known::new(args.iter().zip(asks)));
+        let key = (options.clone(), Known::new(args.iter().zip(asks)));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = known.iter().find(|(k, _)| *k == key) {
             return found.clone();

@@ -107,6 +107,7 @@ impl LaunchConfig {
             precise,
             guarded,
             few_programs,
+            prints: None,
         };
         crate::Target { options, max_registers: maxnreg.filter(|n| *n > 0) }
     }

@@ -57,6 +57,11 @@ impl Printer {
         Printer::new(options, |text| drop(std::io::stdout().lock().write_all(text.as_bytes())))
     }
 
+    #[cfg(feature = "cuda")]
+    pub(crate) fn options(&self) -> &PrintOptions {
+        &self.options
+    }
+
     /// What [`naiad_interp::LaunchOptions`] wants as its sink.
     pub fn print(&self, printed: &Printed<'_>) {
         if let Some(text) = self.options.format(printed) {
@@ -152,6 +157,19 @@ impl PrintOptions {
             PrintLayout::Tile | PrintLayout::Off => self.block(printed),
         };
         (!text.is_empty()).then_some(text)
+    }
+
+    /// What a GPU is to show; nothing in particular where that is all. Its layout is that of lines.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn on_gpu(&self) -> Option<naiad_gpu::Prints> {
+        let all = naiad_gpu::Prints::default();
+        let prints = match self.layout {
+            PrintLayout::Off => naiad_gpu::Prints { off: true, ..all.clone() },
+            PrintLayout::Tile | PrintLayout::Lines => {
+                naiad_gpu::Prints { program: self.program, lanes: self.lanes.clone(), off: false }
+            }
+        };
+        (prints != all).then_some(prints)
     }
 
     /// The indices that are shown along each axis.
@@ -369,5 +387,21 @@ fn plain(elem: Elem, image: u64, hex: bool) -> String {
             Kind::Unsigned | Kind::Signed => show(ty, image),
         },
         elem => element(elem, image, hex),
+    }
+}
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_is_told_what_is_left_out() {
+        let on_gpu = |text: &str| text.parse::<PrintOptions>().unwrap().on_gpu();
+        assert_eq!([on_gpu(""), on_gpu("layout=lines"), on_gpu("program=*")], [None, None, None]);
+        let off = on_gpu("layout=off;program=3").unwrap();
+        assert_eq!((off.off, off.program), (true, [None; 3]), "one code for all that is off");
+        let some = on_gpu("program=*,2;lanes=1:3,*").unwrap();
+        assert_eq!((some.off, some.program), (false, [None, Some(2), None]));
+        assert_eq!(some.lanes, [Some((1, 3)), None]);
     }
 }

@@ -11,7 +11,7 @@ use naiad_ir::tile::Tile;
 use naiad_ir::{Elem, Function, Scalar};
 use naiad_opt::interval::Interval;
 use naiad_opt::ranges::{Inputs, Param};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A kernel's code for arguments like those that it was made for.
@@ -41,6 +41,7 @@ pub fn options(seed: u64) -> Options {
         precise: true,
         guarded: pick(6, 3) == 0,
         few_programs: pick(7, 2) == 0,
+        prints: None,
     }
 }
 
@@ -125,6 +126,23 @@ impl Machine {
             let d = fault.diagnostic(&self.gpu.func);
             format!("fault {:?}: {}\n{}\n{:?}", fault.kind, d.message, self.how, d.notes)
         })
+    }
+}
+
+impl Machine {
+    /// What the threads print, of a kernel that watches for no faults; in order.
+    pub fn prints(&self, grid: [u32; 3], args: &[Arg]) -> Vec<lockstep::Element> {
+        let mut all = args.to_vec();
+        all.push(Arg::Scalar(u64::from(grid[0])));
+        let said = Mutex::new(Vec::new());
+        let print = |element: &lockstep::Element| said.lock().unwrap().push(element.clone());
+        let options =
+            lockstep::Options { print_elements: Some(&print), ..lockstep::Options::default() };
+        // SAFETY: the tests own the memory of the arguments.
+        unsafe { self.code.run(self.gpu.blocks(grid), &all, &options) }.unwrap();
+        let mut said = said.into_inner().unwrap();
+        said.sort();
+        said
     }
 }
 

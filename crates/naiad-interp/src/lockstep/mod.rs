@@ -53,6 +53,17 @@ pub struct BlockShape {
     pub shared_bytes: u32,
 }
 
+/// A line that a thread of a GPU prints.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Element {
+    pub program: [u32; 3],
+    pub prefix: String,
+    pub operand: u32,
+    pub index: Vec<u32>,
+    /// The image of the element; nothing where a print has no operands.
+    pub value: Option<u64>,
+}
+
 /// How a kernel is run.
 #[derive(Copy, Clone, Default)]
 pub struct Options<'a> {
@@ -66,6 +77,8 @@ pub struct Options<'a> {
     pub interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// What is done with prints; nothing is printed without it.
     pub print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,
+    /// What is done with each element that a thread prints, instead; that some lack is no fault then.
+    pub print_elements: Option<&'a (dyn Fn(&Element) + Sync)>,
     /// Nanoseconds of a clock. Without it time passes only where it is read.
     pub clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
     /// Memory that is no argument's and may be reached all the same.

@@ -1,8 +1,10 @@
 //! Prints: elements that threads print, put together to tiles.
 //!
 //! A GPU's threads print a line for each element. Here a print is shown when all its elements have come,
-//! as any other executor shows it: whole, and in the order of the tile.
+//! as any other executor shows it: whole, and in the order of the tile; or each as it comes, for who wants
+//! to know what a GPU would print.
 
+use super::Element;
 use super::exec::{Exec, Run};
 use super::fault::FaultKind;
 use super::mask::Mask;
@@ -32,7 +34,7 @@ impl Unfinished {
 impl Exec<'_> {
     pub fn print(&mut self, inst: Inst, mask: &Mask) -> Run<()> {
         let code = self.code;
-        let ThreadOp::Print { of, operand, operands, program, index, value, .. } =
+        let ThreadOp::Print { prefix, of, operand, operands, program, index, value, .. } =
             code.func.op(inst)
         else {
             return Ok(());
@@ -41,6 +43,13 @@ impl Exec<'_> {
             let image = |e: &Self, v: Value| e.values.image(code.slot(v), 0, t);
             let mut at = [0; 3];
             at.iter_mut().zip(program).for_each(|(at, &v)| *at = image(self, v) as u32);
+            if let Some(print) = self.options.print_elements {
+                let index = index.iter().map(|&v| image(self, v) as u32).collect();
+                let value = value.map(|v| image(self, v));
+                let (prefix, operand) = (prefix.0.to_string(), *operand);
+                print(&Element { program: at, prefix, operand, index, value });
+                continue;
+            }
             let found = self.prints.iter().position(|p| p.program == at);
             let which = found.unwrap_or_else(|| {
                 let operands = (0..*operands).map(|_| None).collect();

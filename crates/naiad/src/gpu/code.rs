@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a kernel is compiled for.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Target {
     pub options: naiad_gpu::Options,
     /// Most registers of a thread.
@@ -86,7 +86,7 @@ pub fn ptx(func: &Function<Tile>, inputs: &Inputs, target: &Target) -> Result<Pt
             let message = format!("kernel `{}` cannot be written as PTX: {why}", func.name);
             Error::from(Diagnostic::new(Id::Internal, message))
         })?;
-        let (func, inputs, target) = (func.clone(), inputs.clone(), *target);
+        let (func, inputs, target) = (func.clone(), inputs.clone(), target.clone());
         Ok(Ptx { code, text, func, inputs, target })
     })
 }

@@ -19,7 +19,7 @@ mod variants;
 pub use buffer::CudaBuffer;
 pub(crate) use code::no_code;
 pub use code::{GpuCode, Ptx, Target, Times, ptx};
-pub(crate) use variants::{Asks, Compiled, Known};
+pub(crate) use variants::{Asks, Compiled, Key, Known};
 
 use crate::settings::Settings;
 use crate::{Error, Result};

@@ -7,8 +7,9 @@
 use super::{Gpu, GpuCode, Target};
 use crate::signature::Signature;
 use crate::{Error, Grid, LaunchConfig, ParamSpec};
+use naiad_gpu::Prints;
 use naiad_interp::Arg;
-use naiad_ir::tile::Tile;
+use naiad_ir::tile::{Tile, TileOp};
 use naiad_ir::{Elem, Function};
 use naiad_opt::interval::Interval;
 use naiad_opt::ranges::{Inputs, Param};
@@ -21,6 +22,8 @@ pub(crate) struct Compiled {
     asks: Vec<Asks>,
     /// Whether few programs get other code than many.
     minds_few: bool,
+    /// Whether it prints, so that what is shown makes other code.
+    prints: bool,
     known: Mutex<Vec<(Key, Code)>>,
 }
 
@@ -105,16 +108,31 @@ impl Compiled {
         });
         let options = LaunchConfig::default().target(0).options;
         let minds_few = naiad_gpu::minds_few_programs(func, &options);
-        Compiled { asks: asks.collect(), minds_few, known: Mutex::default() }
+        let mut prints = false;
+        func.walk(&mut |inst| prints |= matches!(func.op(inst), TileOp::Print { .. }));
+        Compiled { asks: asks.collect(), minds_few, prints, known: Mutex::default() }
+    }
+
+    /// Whether the kernel prints.
+    pub fn prints(&self) -> bool {
+        self.prints
     }
 
     /// What the code for a launch depends on.
-    pub fn key(&self, gpu: &Gpu, config: &LaunchConfig, args: &[Arg], grid: Option<Grid>) -> Key {
+    pub fn key(
+        &self,
+        gpu: &Gpu,
+        config: &LaunchConfig,
+        args: &[Arg],
+        prints: Option<&Arc<Prints>>,
+        grid: Option<Grid>,
+    ) -> Key {
         let facts = Known::new(args.iter().zip(self.asks.iter().copied()));
         let mut target = config.target(gpu.facts().capability());
         let programs = |grid: Grid| grid.counts().iter().map(|&n| u64::from(n)).product::<u64>();
         target.options.few_programs = self.minds_few
             && grid.is_some_and(|g| programs(g) <= FEW * u64::from(gpu.facts().multiprocessors));
+        target.options.prints = prints.filter(|_| self.prints).cloned();
         Key { gpu: gpu.context().ordinal(), target, facts }
     }
 
