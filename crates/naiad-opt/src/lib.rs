@@ -7,12 +7,14 @@
 //!     licm           what does not change in a loop is computed before it               licm.rs
 //!     dce            what nobody needs goes                                             dce.rs
 //!     cse            equal ops merged, nothing else                                     cse()
+//!     reuse          what was loaded before is not loaded again                         reuse.rs
 //!   analyses
 //!     ranges         between which numbers integers lie, what does not wrap             ranges.rs
 //!     axis           runs of equal, of consecutive, of divisible elements               axis.rs
 //!     affine         which tiles are formulas of the lane's index                       affine.rs
 //!     origin         which argument a pointer was made from                             origin.rs
 //!     order          which kernels give one result in any order of combination          order.rs
+//!     rounds         for which arguments loops run once                                 rounds.rs
 //!   lint             what can be said of a kernel without a launch                       lint/
 //!   facts            what is known of a launch, and what of it was asked                facts.rs
 //! ```
@@ -33,7 +35,9 @@ mod numbering;
 mod order;
 pub mod origin;
 pub mod ranges;
+mod reuse;
 mod rewrite;
+mod rounds;
 mod split;
 pub mod structure;
 
@@ -42,6 +46,8 @@ pub use dce::dce;
 pub use licm::licm;
 pub use lint::lint;
 pub use order::is_order_free;
+pub use reuse::{Room, reuse};
+pub use rounds::once;
 pub use split::split_carried;
 
 use naiad_ir::Function;

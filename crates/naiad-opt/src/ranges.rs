@@ -104,6 +104,16 @@ impl Ranges {
     pub fn is_non_negative(&self, value: Value) -> bool {
         self.of(value).is_some_and(|i| i.lo >= 0)
     }
+
+    /// How many rounds a `for` upwards in known steps has, from and to.
+    pub fn rounds(&self, func: &Function<Tile>, inst: Inst) -> Option<Interval> {
+        let [lower, upper, step] = Tile::bounds(func.op(inst))?;
+        let by = Tile::constant(func, step).and_then(signed).filter(|&by| by > 0)?;
+        let bound = |value| as_signed(func, value, self.of(value)?);
+        let (from, to) = (bound(lower)?, bound(upper)?);
+        let count = |distance: i128| (distance.max(0) + by - 1) / by;
+        Some(Interval::new(count(to.lo - from.hi), count(to.hi - from.lo)))
+    }
 }
 
 struct Walk<'f> {
@@ -345,14 +355,8 @@ impl Walk<'_> {
         found.filter(|i| i.lo >= 0 || self.scalar(lower).is_some_and(Scalar::is_signed))
     }
 
-    /// A bound as loops see it: they compare as signed numbers.
     fn as_signed(&self, value: Value) -> Option<Interval> {
-        let ty = self.scalar(value)?;
-        if let Some(c) = uniform_constant(self.func, value) {
-            return signed(c).map(Interval::point);
-        }
-        let half = 1i128 << (ty.bits() - 1);
-        Some(self.get(value)).filter(|x| x.hi < half)
+        as_signed(self.func, value, self.get(value))
     }
 
     /// The most rounds that a loop can have.
@@ -555,6 +559,16 @@ impl Walk<'_> {
             _ => {}
         }
     }
+}
+
+/// A bound as loops see it: they compare as signed numbers.
+fn as_signed(func: &Function<Tile>, value: Value, known: Interval) -> Option<Interval> {
+    if let Some(c) = uniform_constant(func, value) {
+        return signed(c).map(Interval::point);
+    }
+    let ty = func.ty(value).elem.scalar().filter(|s| s.is_int())?;
+    let half = 1i128 << (ty.bits() - 1);
+    Some(known).filter(|x| x.hi < half)
 }
 
 /// How far a condition is followed to what it was made from.

@@ -10,6 +10,7 @@ use generator::{INPUT, Kind, Random, generate, images};
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;
+use naiad_opt::Room;
 use naiad_opt::interval::Interval;
 use naiad_opt::ranges::{Inputs, Param};
 use std::sync::Arc;
@@ -43,6 +44,10 @@ const ALONE: &[(&str, Pass)] = &[
     ("licm", naiad_opt::licm),
     ("dce", naiad_opt::dce),
     ("optimize_for", |func| naiad_opt::optimize_for(func, &known())),
+    ("reuse", |func| {
+        naiad_opt::canonicalize(func);
+        naiad_opt::reuse(func, &known(), Room { elements: 1 << 20, branches: true });
+    }),
 ];
 
 /// What is known of the launches of this test.

@@ -16,9 +16,10 @@ use naiad_diag::Source;
 use naiad_ir::thread::Thread;
 use naiad_ir::tile::Tile;
 use naiad_ir::{Dialect, Function, OpInfo, Value};
+use naiad_opt::Room;
 use naiad_opt::axis::Axis;
 use naiad_opt::interval::Interval;
-use naiad_opt::ranges::{Inputs, Ranges};
+use naiad_opt::ranges::{Inputs, Param, Ranges};
 use std::path::Path;
 
 type Analysis<D> = fn(&Function<D>) -> String;
@@ -36,10 +37,21 @@ const PASSES: &[(&str, Generic<Tile>)] = &[
         naiad_opt::split_carried(func);
     }),
     ("optimize", naiad_opt::optimize),
+    ("optimize for loops that run once", |func| {
+        let param = |range| Param { range, divisible: None };
+        let params = naiad_opt::once(func).into_iter().map(param).collect();
+        naiad_opt::optimize_for(func, &Inputs { grid: None, params });
+    }),
+    ("reuse", |func| naiad_opt::reuse(func, &Inputs::default(), ROOM)),
+    ("reuse without branches", |func| {
+        naiad_opt::reuse(func, &Inputs::default(), Room { branches: false, ..ROOM });
+    }),
 ];
 
+const ROOM: Room = Room { elements: 64, branches: true };
+
 /// What an analysis says of each value, by its number in the text.
-const ANALYSES: &[(&str, Analysis<Tile>)] = &[("ranges", ranges), ("axes", axes)];
+const ANALYSES: &[(&str, Analysis<Tile>)] = &[("ranges", ranges), ("axes", axes), ("once", once)];
 
 /// The kernel, and a line for each value of which something is said.
 fn listed(func: &Function<Tile>, say: impl Fn(Value) -> Option<String>) -> String {
@@ -65,6 +77,13 @@ fn ranges(func: &Function<Tile>) -> String {
         let wraps = if ranges.may_wrap(value) { ", may wrap" } else { "" };
         (all != Some(known) || !wraps.is_empty()).then(|| format!("{known}{wraps}"))
     })
+}
+
+/// For each parameter the numbers for which loops run once.
+fn once(func: &Function<Tile>) -> String {
+    let once = naiad_opt::once(func);
+    let said = once.iter().enumerate().filter_map(|(i, n)| Some(format!("%{i}: {}\n", (*n)?)));
+    func.to_string() + &said.collect::<String>()
 }
 
 fn axes(func: &Function<Tile>) -> String {

@@ -8,17 +8,10 @@ use smallvec::SmallVec;
 pub(super) fn simplify<D: Structured>(r: &mut Rewriter<'_, D>, inst: Inst) -> Outcome {
     let op = r.func.op(inst);
     match D::flow(op) {
-        Flow::For { body } => match trip_count(r.func, inst) {
-            Some(0) => Outcome::Becomes(D::passed(op).into()),
-            Some(1) => {
-                let lower = D::bounds(op).map(|[lower, ..]| lower);
-                Outcome::Inline(
-                    body,
-                    lower.into_iter().chain(D::passed(op).iter().copied()).collect(),
-                )
-            }
-            _ => Outcome::Keep,
-        },
+        Flow::For { .. } => {
+            let rounds = trip_count(r.func, inst).and_then(|n| i128::try_from(n).ok());
+            rounds.map_or(Outcome::Keep, |n| of_rounds::<D>(op, n))
+        }
         Flow::If { then, otherwise } => {
             match D::condition(op).and_then(|c| D::constant(r.func, c)) {
                 Some(c) => {
@@ -35,5 +28,17 @@ pub(super) fn simplify<D: Structured>(r: &mut Rewriter<'_, D>, inst: Inst) -> Ou
             }
         }
         Flow::Other | Flow::Straight => Outcome::Keep,
+    }
+}
+
+/// What becomes of a `for` of so many rounds.
+pub(super) fn of_rounds<D: Structured>(op: &D::Op, rounds: i128) -> Outcome {
+    match (rounds, D::flow(op), D::bounds(op)) {
+        (0, ..) => Outcome::Becomes(D::passed(op).into()),
+        (1, Flow::For { body }, Some([lower, ..])) => {
+            let arguments = [lower].into_iter().chain(D::passed(op).iter().copied());
+            Outcome::Inline(body, arguments.collect())
+        }
+        _ => Outcome::Keep,
     }
 }

@@ -1,12 +1,12 @@
 //! What follows from what numbers can be.
 
-use super::R;
 use super::values::{full, uniform_constant};
+use super::{R, control};
 use crate::ranges::Ranges;
 use crate::rewrite::Outcome;
 use naiad_ir::op::Effects;
 use naiad_ir::scalar::BinaryFn;
-use naiad_ir::tile::{Constant, TileOp};
+use naiad_ir::tile::{Constant, Tile, TileOp};
 use naiad_ir::{Inst, OpInfo, Value};
 
 pub(super) fn simplify(r: R<'_, '_>, inst: Inst, ranges: &Ranges) -> Outcome {
@@ -32,6 +32,12 @@ pub(super) fn simplify(r: R<'_, '_>, inst: Inst, ranges: &Ranges) -> Outcome {
         }
         _ => Outcome::Keep,
     }
+}
+
+/// A loop that runs once for all numbers that its bounds can be, or never.
+pub(super) fn rounds(r: R<'_, '_>, inst: Inst, ranges: &Ranges) -> Outcome {
+    let rounds = ranges.rounds(r.func, inst).filter(|n| n.is_point());
+    rounds.map_or(Outcome::Keep, |n| control::of_rounds::<Tile>(r.func.op(inst), n.lo))
 }
 
 /// Without a sign a quotient is a shift, and a remainder low bits.

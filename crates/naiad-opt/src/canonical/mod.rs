@@ -59,7 +59,11 @@ impl Rules<Tile> for Canonical<'_> {
 
     fn simplify(&self, r: &mut Rewriter<'_, Tile>, inst: Inst) -> Outcome {
         if let Some(ranges) = self.ranges {
-            match known::simplify(r, inst, ranges) {
+            let known = match r.func.op(inst) {
+                TileOp::For { .. } => known::rounds(r, inst, ranges),
+                _ => known::simplify(r, inst, ranges),
+            };
+            match known {
                 Outcome::Keep => {}
                 known => return known,
             }
