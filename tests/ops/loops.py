@@ -256,3 +256,35 @@ def test_programs_loop_on_their_own():
 
 def test_loops_that_save_their_values():
     assert value("n", "int32", inputs={"n": 3}) == 3
+
+
+PASSES = """
+@triton.jit
+def kernel(x, total, out, n, BLOCK: tl.constexpr):
+    acc = tl.zeros([BLOCK], tl.int32)
+    for start in range(0, n, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        acc += tl.load(x + cols, mask=cols < n, other=0)
+    tl.store(total, tl.sum(acc, axis=0))
+    for i in range(0, tl.cdiv(n, BLOCK)):
+        cols = i * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + cols, tl.load(x + cols, mask=cols < n, other=0) * 2, mask=cols < n)
+"""
+
+
+@pytest.mark.parametrize("total_in_row", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 3, 127, 128, 129, 256, 300, -5])
+def test_passes_over_a_row(n, total_in_row):
+    """With rows that fit a tile and others; what is stored between two passes may be in the row."""
+    x = np.arange(5, 517, dtype=np.int32)
+    want = x.copy()
+    want_total = [want[: max(n, 0)].sum()]
+    total = x[2:3] if total_in_row else np.zeros(1, np.int32)
+    if total_in_row:
+        want[2] = want_total[0]
+    out = np.full(512, -1, np.int32)
+    define(PASSES)["kernel"][(1,)](x, total, out, n, BLOCK=128)
+    assert total.tolist() == want_total
+    n = max(n, 0)
+    assert x.tolist() == want.tolist()
+    assert out.tolist() == [*(2 * want[:n]), *[-1] * (512 - n)]

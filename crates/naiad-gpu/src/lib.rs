@@ -111,8 +111,11 @@ fn prepare(
 ) -> Result<(Function<Placed>, Sharing, Option<Watch>), Unsupported> {
     let mut func = func.clone();
     naiad_opt::optimize_for(&mut func, inputs);
+    let mut sharing = sharing(&func, is_straight(&func), options);
+    let elements = KEPT * (32 << sharing.warp_bits);
+    let room = naiad_opt::Room { elements, branches: sharing.at_once == 1 };
+    naiad_opt::reuse(&mut func, inputs, room);
     let watch = Watch::new(&func, options.guarded);
-    let mut sharing = sharing(&func, options);
     if watch.is_some() {
         // A program that ends would end the others that its warp makes.
         sharing.at_once = 1;
@@ -141,14 +144,27 @@ const FEW_PROGRAMS: usize = 1024;
 /// Elements of all tiles of one size that a warp has under way at once.
 const AT_ONCE: usize = 128;
 
-/// Whether code for few programs is other code: see [`Options::few_programs`].
-pub fn minds_few_programs(func: &Function<Tile>, options: &Options) -> bool {
-    let of = |few_programs| sharing(func, &Options { few_programs, ..options.clone() });
+/// Elements of a tile that a thread rather keeps in its registers than loads again.
+const KEPT: usize = 64;
+
+/// Whether code for few programs is other code: see [`Options::few_programs`]. `is_straight`: loops of the
+/// kernel may turn out to be none.
+pub fn minds_few_programs(func: &Function<Tile>, is_straight: bool, options: &Options) -> bool {
+    let is_straight = is_straight || self::is_straight(func);
+    let of = |few| sharing(func, is_straight, &Options { few_programs: few, ..options.clone() });
     of(true) != of(false)
 }
 
+/// Programs are not made at once that branch or loop, nor where one would be in the others' words.
+fn is_straight(func: &Function<Tile>) -> bool {
+    func.insts(func.entry()).iter().all(|&inst| {
+        use TileOp::{For, If, Print, While};
+        !matches!(func.op(inst), For { .. } | While { .. } | If { .. } | Print { .. })
+    })
+}
+
 /// Small tiles do not need all warps of a block: several programs share it.
-fn sharing(func: &Function<Tile>, options: &Options) -> Sharing {
+fn sharing(func: &Function<Tile>, straight: bool, options: &Options) -> Sharing {
     let (mut largest, mut product, mut reduces) = (1, false, false);
     func.walk(&mut |inst| {
         product |= matches!(func.op(inst), TileOp::Dot { .. });
@@ -156,11 +172,6 @@ fn sharing(func: &Function<Tile>, options: &Options) -> Sharing {
         for &result in func.results(inst) {
             largest = largest.max(func.ty(result).shape.numel());
         }
-    });
-    // Programs are not made at once that branch or loop, nor where one would be in the others' words.
-    let straight = func.insts(func.entry()).iter().all(|&inst| {
-        use TileOp::{For, If, Print, While};
-        !matches!(func.op(inst), For { .. } | While { .. } | If { .. } | Print { .. })
     });
     let warps = options.num_warps.next_power_of_two().max(1);
     let one_warp = largest <= if reduces { ONE_WARP_REDUCES } else { ONE_WARP };

@@ -181,7 +181,7 @@ fn few_programs_have_all_their_warps() {
     let of = |title: &str, source: &str| {
         let (func, asked) = (whole::<Tile>(title, source), asked(title));
         let code = naiad_gpu::compile(&func, &asked.inputs(&func), &asked.options).unwrap();
-        (code.programs, code.threads, naiad_gpu::minds_few_programs(&func, &asked.options))
+        (code.programs, code.threads, naiad_gpu::minds_few_programs(&func, false, &asked.options))
     };
     assert_eq!(of("many | aligned", rows), (4, 128, true));
     assert_eq!(of("few | aligned few", rows), (1, 128, true));

@@ -120,6 +120,18 @@ fn cases() -> Vec<Case> {
             stages: 3,
         });
     }
+    for (n, block, warps) in [(1024, 1024, 4), (4096, 4096, 8), (16384, 16384, 8), (16384, 4096, 8)]
+    {
+        cases.push(Case {
+            title: format!("layer norm in passes fp16, row of {n}, {block} at once"),
+            file: "bench/gpu_kernels.py",
+            kernel: "layer_norm_passes_kernel",
+            signature: format!("x_ptr: *fp16, out_ptr: *fp16, weight_ptr: *fp16, bias_ptr: *fp16, mean_ptr: *fp32, rstd_ptr: *fp32, row_stride: i32, n_cols: i32, eps: fp32, BLOCK={block}"),
+            numbers: format!("row_stride={n}, n_cols={n}"),
+            warps,
+            stages: 3,
+        });
+    }
     for (dtype, gelu) in [("fp16", "False"), ("fp16", "True"), ("bf16", "False"), ("tf32", "False")]
     {
         for ([m, n, k], warps, stages) in [
@@ -174,13 +186,16 @@ impl Case {
             .collect();
         // The last one counts, so that a case may say otherwise.
         let known = |name: &str| numbers.iter().rev().find(|(n, _)| *n == name).map(|(_, v)| *v);
-        let params = func.params().iter().zip(&func.param_names).map(|(&param, name)| {
+        let once = naiad_opt::once(func).into_iter();
+        let params = func.params().iter().zip(&func.param_names).zip(once);
+        let params = params.map(|((&param, name), once)| {
             if func.ty(param).elem.pointer().is_some() {
                 return Param { range: None, divisible: Some(16) };
             }
             let Some(value) = known(name) else { return Param::default() };
+            let number = Interval::point(value.into());
             Param {
-                range: (value == 1).then(|| Interval::point(1)),
+                range: if value == 1 { Some(number) } else { once.filter(|n| n.contains(number)) },
                 divisible: Some(1 << value.trailing_zeros().min(4)),
             }
         });

@@ -7,7 +7,7 @@ use crate::{LaunchConfig, Result};
 use naiad_interp::lockstep::{BlockShape, Code, Options};
 use naiad_interp::{Arg, LaunchOptions, Report, TensorArg};
 use naiad_ir::thread::uniform;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The chip that code is made for.
 const CAPABILITY: u32 = 90;
@@ -15,6 +15,8 @@ const CAPABILITY: u32 = 90;
 /// Code of one variant, for each of the options and facts that it was launched with.
 #[derive(Default)]
 pub(crate) struct Compiled {
+    /// What is asked of each argument.
+    asks: OnceLock<Vec<Asks>>,
     known: Mutex<Vec<(Key, Result<Arc<Ready>>)>>,
 }
 
@@ -35,13 +37,13 @@ impl Compiled {
     ) -> Result<Arc<Ready>> {
         let options = naiad_gpu::Options { precise: true, ..config.target(CAPABILITY).options };
         let func = code.func();
-        let asks = func.params().iter().map(|&param| Asks::of(func.ty(param).elem));
-        let key = (options.clone(), Known::new(args.iter().zip(asks)));
+        let asks = self.asks.get_or_init(|| Asks::of_all(func));
+        let key = (options.clone(), Known::new(args.iter().zip(asks.iter().copied())));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = known.iter().find(|(k, _)| *k == key) {
             return found.clone();
         }
-        let inputs = key.1.inputs(func.params().len());
+        let inputs = key.1.inputs(asks);
         let made = naiad_gpu::compile(func, &inputs, &options).map_err(|why| no_code(&why, func));
         let made = made.and_then(|gpu| {
             naiad_ir::verify(&gpu.func)?;

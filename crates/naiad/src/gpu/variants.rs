@@ -1,8 +1,9 @@
 //! Which code of a kernel serves a launch on a GPU.
 //!
 //! Code is compiled for a GPU, for launch options and for facts of the arguments: by which power of two
-//! an integer or an address is divisible (1 to 16), and whether an integer is 1. Known are one byte for
-//! each argument, so that a launch whose code is there finds it by comparing a few bytes.
+//! an integer or an address is divisible (1 to 16), whether an integer is 1, and whether it is one for
+//! which loops run once. Known are one byte for each argument, so that a launch whose code is there finds
+//! it by comparing a few bytes.
 
 use super::{Gpu, GpuCode, Target};
 use crate::signature::Signature;
@@ -37,6 +38,17 @@ pub(crate) enum Asks {
     Divisible,
     /// And whether it is 1.
     Value,
+    /// And whether it is one of these.
+    Within(Numbers),
+}
+
+/// Integers of one type, to be compared as 64 bits.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Numbers {
+    first: i64,
+    last: i64,
+    /// Upper bits of an argument that are copies of its sign.
+    unused: u32,
 }
 
 /// What is known of each argument, a byte each.
@@ -51,6 +63,7 @@ pub(crate) struct Key {
 }
 
 const ONE: u8 = 8;
+const WITHIN: u8 = 16;
 
 /// So many programs a multiprocessor are few: see [`naiad_gpu::Options::few_programs`].
 const FEW: u64 = 8;
@@ -64,6 +77,38 @@ impl Asks {
             Elem::Scalar(_) => Asks::Nothing,
         }
     }
+
+    /// Of each argument of a kernel.
+    pub fn of_all(func: &Function<Tile>) -> Vec<Asks> {
+        let once = naiad_opt::once(func);
+        let each = func.params().iter().zip(once).map(|(&param, numbers)| {
+            let elem = func.ty(param).elem;
+            match (Asks::of(elem), numbers.and_then(|n| Numbers::new(elem, n))) {
+                (Asks::Value, Some(numbers)) => Asks::Within(numbers),
+                (asks, _) => asks,
+            }
+        });
+        each.collect()
+    }
+}
+
+impl Numbers {
+    fn new(elem: Elem, numbers: Interval) -> Option<Numbers> {
+        let ty = elem.scalar()?;
+        let (first, last) = (i64::try_from(numbers.lo).ok()?, i64::try_from(numbers.hi).ok()?);
+        // Arguments come extended by zeros.
+        let unused = if ty.is_signed() { 64 - ty.bits() } else { 0 };
+        Some(Numbers { first, last, unused })
+    }
+
+    fn contain(self, bits: u64) -> bool {
+        let number = (bits << self.unused) as i64 >> self.unused;
+        (self.first..=self.last).contains(&number)
+    }
+
+    fn interval(self) -> Interval {
+        Interval::new(self.first.into(), self.last.into())
+    }
 }
 
 impl Known {
@@ -73,25 +118,34 @@ impl Known {
                 Arg::Scalar(bits) => *bits,
                 Arg::Tensor(tensor) => tensor.address as u64,
             };
+            let divisible = bits.trailing_zeros().min(4) as u8;
             match asks {
                 Asks::Nothing => 0,
-                Asks::Value if bits == 1 => ONE,
-                Asks::Value | Asks::Divisible => bits.trailing_zeros().min(4) as u8,
+                Asks::Value | Asks::Within(_) if bits == 1 => ONE,
+                Asks::Value | Asks::Divisible => divisible,
+                Asks::Within(numbers) => divisible | if numbers.contain(bits) { WITHIN } else { 0 },
             }
         };
         Known(args.into_iter().map(fact).collect())
     }
 
-    /// As the compiler takes them, for a kernel of so many parameters.
-    pub fn inputs(&self, params: usize) -> Inputs {
-        let param = |&fact: &u8| match fact {
-            ONE => Param { range: Some(Interval::point(1)), divisible: Some(1) },
-            0 => Param::default(),
-            log => Param { range: None, divisible: Some(1 << log) },
+    /// As the compiler takes them, of a kernel of which this was asked.
+    pub fn inputs(&self, asked: &[Asks]) -> Inputs {
+        let param = |(&fact, asks): (&u8, &Asks)| {
+            let range = match asks {
+                _ if fact == ONE => Some(Interval::point(1)),
+                Asks::Within(numbers) if fact & WITHIN != 0 => Some(numbers.interval()),
+                _ => None,
+            };
+            let divisible = match fact & !WITHIN {
+                ONE => Some(1),
+                0 => None,
+                log => Some(1 << log),
+            };
+            Param { range, divisible }
         };
-        let mut all: Vec<Param> = self.0.iter().map(param).collect();
-        all.resize(params, Param::default());
-        Inputs { grid: None, params: all }
+        let params = self.0.iter().zip(asked).map(param).collect();
+        Inputs { grid: None, params }
     }
 }
 
@@ -102,15 +156,15 @@ impl Compiled {
             let may = param.specialize && param.assume_alignment;
             allowed.extend(std::iter::repeat_n(may, values(spec)));
         }
-        let asks = func.params().iter().zip(allowed).map(|(&param, allowed)| match allowed {
-            true => Asks::of(func.ty(param).elem),
-            false => Asks::Nothing,
-        });
+        let asks = Asks::of_all(func).into_iter().zip(allowed);
+        let asks: Vec<Asks> =
+            asks.map(|(asks, allowed)| if allowed { asks } else { Asks::Nothing }).collect();
         let options = LaunchConfig::default().target(0).options;
-        let minds_few = naiad_gpu::minds_few_programs(func, &options);
+        let loops_go = asks.iter().any(|asks| matches!(asks, Asks::Within(_)));
+        let minds_few = naiad_gpu::minds_few_programs(func, loops_go, &options);
         let mut prints = false;
         func.walk(&mut |inst| prints |= matches!(func.op(inst), TileOp::Print { .. }));
-        Compiled { asks: asks.collect(), minds_few, prints, known: Mutex::default() }
+        Compiled { asks, minds_few, prints, known: Mutex::default() }
     }
 
     /// Whether the kernel prints.
@@ -148,7 +202,7 @@ impl Compiled {
         if let Some(code) = self.find(&key) {
             return code;
         }
-        let inputs = key.facts.inputs(func.params().len());
+        let inputs = key.facts.inputs(&self.asks);
         let made = GpuCode::new(gpu, func, &inputs, &key.target).map(Arc::new);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, first)) = known.iter().find(|(k, _)| *k == key) {
@@ -166,5 +220,57 @@ fn values(spec: &ParamSpec) -> usize {
         ParamSpec::Constexpr(_) => 0,
         ParamSpec::Tuple { items, .. } => items.iter().map(values).sum(),
         ParamSpec::Descriptor(d) => 1 + 2 * d.block.rank(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use naiad_diag::Source;
+
+    const TEXT: &str = "tile @k(%x x: *i32, %n n: i32, %m m: i32) {
+  %zero = const value=0:i32 : i32
+  %step = const value=1024:i32 : i32
+  for %zero, %n, %step {
+  ^(%i: i32):
+    %p = ptr_add %x, %i : *i32
+    %v = load %p : i32
+    %w = binary.add %v, %m : i32
+    store %p, %w
+    yield
+  }
+  return
+}";
+
+    #[test]
+    fn code_is_shared_by_launches_that_are_alike() {
+        let parsed = naiad_ir::text::parse::<Tile>(&Source::new("test", TEXT));
+        let func = parsed.unwrap_or_else(|d| panic!("{}", d.message));
+        let asks = Asks::of_all(&func);
+        let known = |n: i32, m: i32| {
+            let args = [4096, n, m].map(|x| Arg::Scalar(u64::from(x as u32)));
+            Known::new(args.iter().zip(asks.iter().copied()))
+        };
+        let range = |n: i32| known(n, 0).inputs(&asks).params[1].range;
+        let once = Some(Interval::new(1, 1024));
+        for (n, want) in [
+            (2, once),
+            (1000, once),
+            (1024, once),
+            (1, Some(Interval::point(1))),
+            (0, None),
+            (1025, None),
+            (-2, None),
+            (i32::MIN, None),
+        ] {
+            assert_eq!(range(n), want, "{n}");
+        }
+        assert!(known(1000, 8) == known(24, 24));
+        assert!(known(1000, 8) != known(1032, 8));
+        assert!(known(1040, 5) == known(2000, 1005), "both of several rounds");
+        let inputs = known(1000, 48).inputs(&asks);
+        let divisible: Vec<_> = inputs.params.iter().map(|p| p.divisible).collect();
+        assert_eq!(divisible, [Some(16), Some(8), Some(16)]);
+        assert_eq!(inputs.params[2].range, None);
     }
 }
