@@ -90,6 +90,8 @@ struct Gen {
     masks: Vec<Val>,
     indices: Vec<Index>,
     places: Vec<Place>,
+    /// Loads, as their op is written.
+    loads: Vec<(String, Val)>,
     /// Extents that this kernel's tiles have.
     extents: Vec<usize>,
     /// Programs run at once: each writes its own part, and nothing goes wrong.
@@ -151,6 +153,7 @@ pub fn generate(seed: u64) -> Kernel {
         masks: Vec::new(),
         indices: Vec::new(),
         places: Vec::new(),
+        loads: Vec::new(),
         extents,
         parallel,
         polls: false,
@@ -443,16 +446,29 @@ impl Gen {
         }
     }
 
+    /// Now and then what was loaded before.
     fn load(&mut self, dims: &[usize]) -> Val {
+        let known: Vec<(String, Val)> =
+            self.loads.iter().filter(|(_, v)| v.dims == dims).cloned().collect();
+        if self.r.below(4) == 0
+            && let Some((op, v)) = self.late(&known)
+        {
+            let name = self.op(&op, v.elem.name(), dims);
+            self.keep(name.clone(), v.elem, dims);
+            return Val { name, ..v };
+        }
         let p = self.place(dims, Use::Read);
         let mut rest = self.masked(dims);
         if !rest.is_empty() && self.r.below(2) == 0 {
             let other = self.typed(p.elem, dims);
             let _ = write!(rest, " other={other}");
         }
-        let name = self.op(&format!("load {}{rest}", p.name), p.elem.name(), dims);
+        let op = format!("load {}{rest}", p.name);
+        let name = self.op(&op, p.elem.name(), dims);
         self.keep(name.clone(), p.elem, dims);
-        Val { name, elem: p.elem, dims: dims.to_vec() }
+        let loaded = Val { name, elem: p.elem, dims: dims.to_vec() };
+        self.loads.push((op, loaded.clone()));
+        loaded
     }
 
     fn store(&mut self) {

@@ -393,7 +393,7 @@ impl Gen {
     pub(super) fn region<T>(&mut self, inner: impl FnOnce(&mut Gen) -> T) -> (String, T) {
         let around = std::mem::take(&mut self.text);
         let seen = [self.values.len(), self.masks.len(), self.indices.len()];
-        let places = self.places.len();
+        let (places, loads) = (self.places.len(), self.loads.len());
         self.depth += 1;
         let out = inner(self);
         self.depth -= 1;
@@ -401,6 +401,7 @@ impl Gen {
         self.masks.truncate(seen[1]);
         self.indices.truncate(seen[2]);
         self.places.truncate(places);
+        self.loads.truncate(loads);
         (std::mem::replace(&mut self.text, around), out)
     }
 

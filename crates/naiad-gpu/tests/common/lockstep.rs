@@ -7,7 +7,7 @@ use naiad_interp::lockstep::{self, BlockShape};
 use naiad_interp::{Arg, TensorArg};
 use naiad_ir::scalar::{Rounding, cast_bits};
 use naiad_ir::thread::uniform::{self, Uniform};
-use naiad_ir::tile::Tile;
+use naiad_ir::tile::{Constant, Tile};
 use naiad_ir::{Elem, Function, Scalar};
 use naiad_opt::interval::Interval;
 use naiad_opt::ranges::{Inputs, Param};
@@ -47,17 +47,23 @@ pub fn options(seed: u64) -> Options {
 
 /// What is known of a launch with these arguments.
 pub fn inputs(func: &Function<Tile>, args: &[Arg], grid: Option<[u32; 3]>) -> Inputs {
-    let param = |arg: &Arg, elem: Elem| match (arg, elem) {
-        (Arg::Scalar(bits), Elem::Scalar(s)) if s.is_int() && s != Scalar::I1 => Param {
-            range: (*bits == 1).then(|| Interval::point(1)),
-            divisible: Some(1 << bits.trailing_zeros().min(4)),
-        },
+    let once = naiad_opt::once(func);
+    let param = |i: usize, arg: &Arg, elem: Elem| match (arg, elem) {
+        (Arg::Scalar(bits), Elem::Scalar(s)) if s.is_int() && s != Scalar::I1 => {
+            let number = Constant { ty: s, bits: *bits & s.mask() }.as_int().map(Interval::point);
+            let once = once[i].filter(|once| number.is_some_and(|n| once.contains(n)));
+            Param {
+                range: if *bits == 1 { number } else { once },
+                divisible: Some(1 << bits.trailing_zeros().min(4)),
+            }
+        }
         (Arg::Tensor(t), _) => {
             Param { range: None, divisible: Some(1 << t.address.trailing_zeros().min(4)) }
         }
         _ => Param::default(),
     };
-    let params = args.iter().zip(func.params()).map(|(a, &p)| param(a, func.ty(p).elem)).collect();
+    let all = args.iter().zip(func.params()).enumerate();
+    let params = all.map(|(i, (a, &p))| param(i, a, func.ty(p).elem)).collect();
     Inputs { grid, params }
 }
 
