@@ -16,7 +16,7 @@ use common::*;
 use drive::drive;
 use generator::{Random, images};
 use kernels::Kernel;
-use machine::{Machine, fault, patience};
+use machine::{Machine, fault, limit_processor, patience};
 use naiad_interp::{Arg, LaunchOptions, TensorArg};
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{Rounding, cast_bits};
@@ -42,6 +42,7 @@ fn program(fault: &str) -> Option<&str> {
 
 #[test]
 fn same_memory() {
+    limit_processor();
     let make = |seed| {
         let kernel = kernels::generate(seed);
         (kernel.text.clone(), kernel)

@@ -12,7 +12,7 @@ mod machine;
 use common::*;
 use drive::drive;
 use generator::{INPUT, Kind, Random, generate, images};
-use machine::{Machine, fault, patience};
+use machine::{Machine, fault, limit_processor, patience};
 use naiad_interp::{Arg, LaunchOptions, TensorArg};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;
@@ -32,6 +32,7 @@ fn same_bits_in_any_order() {
 
 /// Machine code and the reference executor do the same to memory, for the random kernels that are chosen.
 fn hold_bits(rounds: u64, kind: Kind, chosen: fn(&Function<Tile>) -> bool) {
+    limit_processor();
     let mut input = vec![0u8; INPUT];
     let mut random = Random(12345);
     input.iter_mut().for_each(|byte| *byte = random.next() as u8);

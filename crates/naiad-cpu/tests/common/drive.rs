@@ -7,7 +7,6 @@
 //! | `NAIAD_RANDOM_FROM` | the first seed |
 //! | `NAIAD_RANDOM_SEED` | this seed alone; a crash is made small, too |
 //! | `NAIAD_RANDOM_FAILURES` | go on until there are so many |
-//! | `NAIAD_CPU` | code for such a processor, as in docs/settings.md |
 
 #![allow(
     clippy::print_stderr,
@@ -15,7 +14,6 @@
     reason = "whoever runs this for hours wants to see how it goes"
 )]
 
-use naiad_cpu::Processor;
 use naiad_diag::Source;
 use naiad_ir::tile::Tile;
 use std::collections::HashMap;
@@ -36,10 +34,6 @@ pub fn drive<T>(
     make: impl Fn(u64) -> (String, T),
     check: impl Fn(&str, &T) -> Result<Fate, String>,
 ) {
-    if let Ok(name) = std::env::var("NAIAD_CPU") {
-        let processor = Processor::available().find(|p| p.name() == name);
-        assert!(processor.is_some_and(Processor::limit), "this is no `{name}`");
-    }
     let number = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let one = number("NAIAD_RANDOM_SEED");
     let from = one.or(number("NAIAD_RANDOM_FROM")).unwrap_or(0);

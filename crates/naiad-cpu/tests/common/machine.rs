@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use naiad_cpu::dist::SiteInfo;
-use naiad_cpu::{Facts, Outcome, written};
+use naiad_cpu::{Facts, Outcome, Processor, written};
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, Code, Oracle};
 use naiad_ir::tile::Tile;
@@ -15,6 +15,14 @@ use std::time::Duration;
 pub struct Machine {
     pub func: Arc<Function<Tile>>,
     code: naiad_cpu::Code,
+}
+
+/// Code is for the processor that `NAIAD_CPU` names, as docs/settings.md says.
+pub fn limit_processor() {
+    if let Ok(name) = std::env::var("NAIAD_CPU") {
+        let processor = Processor::available().find(|p| p.name() == name);
+        assert!(processor.is_some_and(Processor::limit), "this is no `{name}`");
+    }
 }
 
 fn argument(arg: &Arg) -> naiad_cpu::Arg {
