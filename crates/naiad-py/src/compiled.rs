@@ -1,5 +1,6 @@
 //! A compiled variant, as a launch returns it.
 
+use crate::call::{self, Call};
 use crate::describe::options;
 use crate::errors::exception;
 use crate::host::PyHost;
@@ -151,11 +152,11 @@ impl PyCompiled {
 impl PyCompiled {
     pub fn of(
         kernel: &Bound<'_, PyKernel>,
-        launch: naiad::Launch,
+        launch: &naiad::Launch,
         gpu: Option<Arc<GpuCode>>,
     ) -> PyCompiled {
         let compiled = launch.compiled().clone();
-        let (config, specs) = (launch.config, launch.specs);
+        let (config, specs) = (launch.config(), launch.specs().to_vec());
         PyCompiled { kernel: kernel.clone().unbind(), compiled, config, specs, gpu }
     }
 }
@@ -163,14 +164,15 @@ impl PyCompiled {
 #[pymethods]
 impl Relaunch {
     #[pyo3(signature = (*args, stream = None))]
-    fn __call__(
+    fn __call__<'py>(
         &self,
-        py: Python<'_>,
-        args: &Bound<'_, PyTuple>,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
         stream: Option<usize>,
-    ) -> PyResult<PyCompiled> {
-        let kernel = self.kernel.bind(py);
-        PyKernel::launch_on(kernel, py, self.grid.bind(py), args, self.options.bind(py), stream)
+    ) -> PyResult<Bound<'py, PyCompiled>> {
+        let (kernel, grid) = (self.kernel.bind(py), self.grid.bind(py));
+        let options = call::items(self.options.bind(py))?;
+        PyKernel::launch_on(kernel, py, grid, &Call::new(args, &options), stream)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

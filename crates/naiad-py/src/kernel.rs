@@ -1,5 +1,6 @@
 //! The hot path: from the arguments of a Python call to a launch.
 
+use crate::call::{self, Call};
 use crate::check;
 use crate::compiled::PyCompiled;
 use crate::convert::{
@@ -11,9 +12,10 @@ use crate::gpu;
 use crate::host::{PyHost, default_object};
 use crate::run::run;
 use crate::tensor::{Trouble, plain_tensor, tensor};
+use crate::warm::Warm;
 use naiad::{
-    Descriptor, Diagnostic, Grid, Kernel, KernelOptions, Location, ParamSelector, ParamSpec, Slot,
-    Value,
+    Descriptor, Diagnostic, GpuCode, Grid, Kernel, KernelOptions, Location, ParamSelector,
+    ParamSpec, Slot, Value,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -30,8 +32,12 @@ pub struct PyKernel {
     /// What the parameters are called.
     names: Vec<Py<PyString>>,
     /// Their defaults, as they were when the kernel was first used.
-    defaults: Vec<Option<Py<PyAny>>>,
+    pub defaults: Vec<Option<Py<PyAny>>>,
+    warm: Warm,
 }
+
+/// A compiled variant, kept for further launches.
+pub type Ready = naiad::Ready<PyHost>;
 
 type Object<'py> = Bound<'py, PyAny>;
 /// A parameter: its name, its type, and its value if that is fixed.
@@ -74,7 +80,7 @@ impl PyKernel {
             false => None,
         };
         let defaults = core.signature().params.iter().map(default).collect();
-        Ok(PyKernel { core, names, defaults })
+        Ok(PyKernel { core, names, defaults, warm: Warm::default() })
     }
 
     /// What Python has found about the kernel; none where its line allows it.
@@ -91,14 +97,15 @@ impl PyKernel {
     }
 
     /// Binds, compiles where needed, and runs the grid's programs.
-    fn launch(
-        slf: &Bound<'_, Self>,
-        py: Python<'_>,
-        grid: &Object<'_>,
-        args: &Bound<'_, PyTuple>,
-        kwargs: &Bound<'_, PyDict>,
-    ) -> PyResult<PyCompiled> {
-        PyKernel::launch_on(slf, py, grid, args, kwargs, None)
+    fn launch<'py>(
+        slf: &Bound<'py, Self>,
+        py: Python<'py>,
+        grid: &Object<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyCompiled>> {
+        let kwargs = call::items(kwargs)?;
+        PyKernel::launch_on(slf, py, grid, &Call::new(args, &kwargs), None)
     }
 
     /// Compiles for these arguments. A `silent` compilation leaves what there is to show of it to
@@ -111,18 +118,20 @@ impl PyKernel {
         kwargs: &Bound<'_, PyDict>,
     ) -> PyResult<PyCompiled> {
         let this = slf.get();
-        let mut launch = this.prepare(py, this.bind_arguments(args, kwargs)?)?;
+        let kwargs = call::items(kwargs)?;
+        let bound = this.bind_arguments(py, &Call::new(args, &kwargs))?;
+        let (mut launch, _) = this.prepare(py, bound)?;
         if !silent {
             show_news(py, &launch)?;
         }
-        let gpu = match launch.location {
+        let gpu = match launch.location() {
             Location::Host => None,
             Location::Cuda(_) => {
                 gpu::choose_prints(py, &mut launch)?;
                 Some(gpu::code(py, &launch, None)?)
             }
         };
-        Ok(PyCompiled::of(slf, launch, gpu))
+        Ok(PyCompiled::of(slf, &launch, gpu))
     }
 
     /// The arguments by the names of their parameters, defaults included; then the launch options.
@@ -132,7 +141,8 @@ impl PyKernel {
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
     ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-        let bound = self.bind_arguments(args, kwargs)?;
+        let kwargs = call::items(kwargs)?;
+        let bound = self.bind_arguments(py, &Call::new(args, &kwargs))?;
         let options = PyDict::new(py);
         for (name, value) in &bound.options {
             options.set_item(&**name, value)?;
@@ -148,7 +158,8 @@ impl PyKernel {
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
     ) -> PyResult<(String, bool, Vec<Described<'py>>, Bound<'py, PyDict>)> {
-        let request = self.request(py, self.bind_arguments(args, kwargs)?)?;
+        let kwargs = call::items(kwargs)?;
+        let request = self.request(py, self.bind_arguments(py, &Call::new(args, &kwargs))?)?;
         let key = hex(request.key());
         let params = self.describe_params(py, request.specs())?;
         let options = options(py, request.config())?;
@@ -167,6 +178,7 @@ impl PyKernel {
     /// Forgets what was compiled.
     fn clear(&self) {
         self.core.clear();
+        self.warm.clear();
     }
 
     /// For each parameter: name, the annotation's text or None, whether constexpr, whether 1 may be
@@ -189,6 +201,7 @@ impl PyKernel {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.core.host().visit(&visit)?;
         self.defaults.iter().try_for_each(|default| visit.call(default))?;
+        self.warm.visit(&visit)?;
         let mut result = Ok(());
         self.core.try_each_watch(|watch| {
             if result.is_ok() {
@@ -196,6 +209,11 @@ impl PyKernel {
             }
         });
         result
+    }
+
+    /// What a launch returned knows its kernel, so the two would keep one another.
+    fn __clear__(&self) {
+        self.warm.clear();
     }
 }
 
@@ -218,55 +236,90 @@ fn select(option: &str, listed: &[Object<'_>]) -> PyResult<Vec<ParamSelector>> {
 
 impl PyKernel {
     /// A launch, on a GPU's current stream unless another is given.
-    pub fn launch_on(
-        slf: &Bound<'_, Self>,
-        py: Python<'_>,
-        grid: &Object<'_>,
-        args: &Bound<'_, PyTuple>,
-        kwargs: &Bound<'_, PyDict>,
+    pub fn launch_on<'py>(
+        slf: &Bound<'py, Self>,
+        py: Python<'py>,
+        grid: &Object<'py>,
+        call: &Call<'_, 'py>,
         stream: Option<usize>,
-    ) -> PyResult<PyCompiled> {
+    ) -> PyResult<Bound<'py, PyCompiled>> {
         let this = slf.get();
-        let bound = this.bind_arguments(args, kwargs)?;
-        let grid = this.grid(py, grid, &bound)?;
+        // What runs Python comes before all looks at what the kernel depends on.
+        let mut bound = None;
+        let counts = match grid.is_callable() {
+            true => this.grid(py, grid, bound.insert(this.bind_arguments(py, call)?)),
+            false => counts(py, grid),
+        };
+        if !check::is_active()
+            && let Some((mut launch, compiled)) = this.warm.launch(this, py, call)
+        {
+            let gpu = this.start(py, &mut launch, counts?, stream)?;
+            let same =
+                gpu.as_ref().map(Arc::as_ptr) == compiled.get().gpu.as_ref().map(Arc::as_ptr);
+            return match same {
+                true => Ok(compiled),
+                false => Bound::new(py, PyCompiled::of(slf, &launch, gpu)),
+            };
+        }
+        let bound = bound.map_or_else(|| this.bind_arguments(py, call), Ok)?;
+        let grid = counts?;
         let debug = this.core.config().debug || bound.options.iter().any(|(k, _)| **k == *"debug");
         let given = debug.then(|| bound.slots.clone());
-        let mut launch = this.prepare(py, bound)?;
+        let (mut launch, ready) = this.prepare(py, bound)?;
         show_news(py, &launch)?;
-        if let (Some(given), Location::Cuda(_)) = (given, launch.location) {
+        if let (Some(given), Location::Cuda(_)) = (given, launch.location()) {
             launch.know_memory(&gpu::memory(given)?);
         }
-        if let Location::Cuda(ordinal) = launch.location
-            && !check::is_active()
-        {
-            gpu::choose_prints(py, &mut launch)?;
-            let code = gpu::start(py, &launch, grid, ordinal, stream)?;
-            return Ok(PyCompiled::of(slf, launch, Some(code)));
+        let gpu = this.start(py, &mut launch, grid, stream)?;
+        let compiled = Bound::new(py, PyCompiled::of(slf, &launch, gpu))?;
+        if let Some(ready) = ready.filter(|_| !debug) {
+            this.warm.remember(this, call, ready, &compiled);
         }
-        let (ended, before) = run(py, &launch, grid)?;
-        if check::is_active() {
-            check::launched(py, this.core.name(), &ended, &before)?;
+        Ok(compiled)
+    }
+
+    /// Runs a launch, or queues it on a GPU and gives its code there.
+    fn start(
+        &self,
+        py: Python<'_>,
+        launch: &mut naiad::Launch,
+        grid: Grid,
+        stream: Option<usize>,
+    ) -> PyResult<Option<Arc<GpuCode>>> {
+        let checked = check::is_active();
+        if let Location::Cuda(ordinal) = launch.location()
+            && !checked
+        {
+            gpu::choose_prints(py, launch)?;
+            return gpu::start(py, launch, grid, ordinal, stream).map(Some);
+        }
+        let (ended, before) = run(py, launch, grid)?;
+        if checked {
+            check::launched(py, self.core.name(), &ended, &before)?;
         }
         let found = ended.map_err(|e| exception(py, &e))?;
-        if !check::is_active() {
+        if !checked {
             report(py, &[], &found.findings)?;
         }
-        Ok(PyCompiled::of(slf, launch, None))
+        Ok(None)
     }
 
     fn bind_arguments<'py>(
         &self,
-        args: &Bound<'py, PyTuple>,
-        kwargs: &Bound<'py, PyDict>,
+        py: Python<'py>,
+        call: &Call<'_, 'py>,
     ) -> PyResult<Arguments<'py>> {
-        let keywords =
-            kwargs.iter().map(|(k, v)| Ok((PyBackedStr::try_from(k.cast_into::<PyString>()?)?, v)));
+        let (args, by_keyword) = call.values().split_at(call.positional());
+        let keywords = call.names().iter().zip(by_keyword).map(|(name, value)| {
+            Ok((PyBackedStr::try_from(Bound::clone(name))?, Bound::clone(value)))
+        });
         let keywords = keywords.collect::<PyResult<Vec<_>>>()?;
-        let bound = self.core.signature().bind(args.iter(), keywords);
-        let mut bound = bound.map_err(|e| exception(args.py(), &e))?;
+        let args = args.iter().map(|value| Bound::clone(value));
+        let bound = self.core.signature().bind(args, keywords);
+        let mut bound = bound.map_err(|e| exception(py, &e))?;
         for (slot, default) in bound.slots.iter_mut().zip(&self.defaults) {
             if let (Slot::Default, Some(default)) = (&*slot, default) {
-                *slot = Slot::Given(default.bind(args.py()).clone());
+                *slot = Slot::Given(default.bind(py).clone());
             }
         }
         Ok(bound)
@@ -307,64 +360,31 @@ impl PyKernel {
         Ok(names)
     }
 
-    /// The grid, asked for with all arguments where it is a function.
+    /// The grid of a function, which is asked with all arguments.
     fn grid<'py>(
         &self,
         py: Python<'py>,
         grid: &Object<'py>,
         bound: &Arguments<'py>,
     ) -> PyResult<Grid> {
-        let answer;
-        let grid = if grid.is_callable() {
-            let meta = self.by_name(py, bound)?;
-            answer = grid.call1((&meta,)).map_err(|e| not_a_grid(py, grid, &meta, e))?;
-            &answer
-        } else {
-            grid
-        };
-        let raise = |message: String| exception(py, &Grid::error(message));
-        let Some(items) = items(grid) else {
-            let what = grid.get_type().name()?;
-            let hint = if grid.is_instance_of::<PyInt>() {
-                format!(": write `({grid},)`")
-            } else {
-                String::new()
-            };
-            return Err(raise(format!(
-                "a grid is a tuple or a list of integers, not one {what}{hint}"
-            )));
-        };
-        let count = |(axis, item): (usize, &Object<'py>)| -> PyResult<i128> {
-            if let Ok(count) = item.cast_exact::<PyInt>()
-                && let Ok(count) = int(count)
-            {
-                return Ok(count);
-            }
-            let is_int = !item.is_instance_of::<PyBool>() && !item.is_instance_of::<PyFloat>();
-            let index = is_int.then(|| item.call_method0(intern!(py, "__index__")).ok()).flatten();
-            match index {
-                Some(i) => i.extract(),
-                None => {
-                    let what = format!(
-                        "the grid's count along axis {axis} is {}, which is no integer",
-                        item.repr()?
-                    );
-                    Err(raise(what))
-                }
-            }
-        };
-        let items = items.iter().enumerate().map(count).collect::<PyResult<Vec<_>>>()?;
-        Grid::new(&items).map_err(|e| exception(py, &e))
+        let meta = self.by_name(py, bound)?;
+        let answer = grid.call1((&meta,)).map_err(|e| not_a_grid(py, grid, &meta, e))?;
+        counts(py, &answer)
     }
 
     /// The launch; compiles first where needed.
-    fn prepare(&self, py: Python<'_>, bound: Arguments<'_>) -> PyResult<naiad::Launch> {
+    fn prepare(
+        &self,
+        py: Python<'_>,
+        bound: Arguments<'_>,
+    ) -> PyResult<(naiad::Launch, Option<Ready>)> {
         match self.request(py, bound)?.find(&self.core) {
-            Ok(launch) => Ok(launch),
+            Ok((launch, ready)) => Ok((launch, Some(ready))),
             // Detached: other threads run Python meanwhile, and may compile too. The front end's
             // questions attach again.
             Err(request) => {
-                py.detach(|| request.compile(&self.core)).map_err(|e| exception(py, &e))
+                let launch = py.detach(|| request.compile(&self.core));
+                Ok((launch.map_err(|e| exception(py, &e))?, None))
             }
         }
     }
@@ -404,7 +424,8 @@ impl PyKernel {
         self.core.request(slots, options).map_err(|e| exception(py, &e))
     }
 
-    fn value(&self, object: &Object<'_>, is_constexpr: bool) -> Result<Value, Trouble> {
+    /// What an object is as the argument of a parameter.
+    pub fn value(&self, object: &Object<'_>, is_constexpr: bool) -> Result<Value, Trouble> {
         if let Some(tensor) = plain_tensor(object)? {
             return Ok(Value::Tensor(tensor));
         }
@@ -467,6 +488,43 @@ fn not_a_grid(py: Python<'_>, grid: &Object<'_>, meta: &Bound<'_, PyDict>, e: Py
     }
     let message = "a function that is given for a grid is called with one argument, a dictionary of the kernel's arguments, and this one does not take that";
     exception(py, &Grid::error(message).with_help("write `lambda meta: (...)`"))
+}
+
+/// A grid that is a tuple or a list.
+fn counts<'py>(py: Python<'py>, grid: &Object<'py>) -> PyResult<Grid> {
+    let raise = |message: String| exception(py, &Grid::error(message));
+    let Some(items) = items(grid) else {
+        let what = grid.get_type().name()?;
+        let hint = if grid.is_instance_of::<PyInt>() {
+            format!(": write `({grid},)`")
+        } else {
+            String::new()
+        };
+        return Err(raise(format!(
+            "a grid is a tuple or a list of integers, not one {what}{hint}"
+        )));
+    };
+    let count = |(axis, item): (usize, &Object<'py>)| -> PyResult<i128> {
+        if let Ok(count) = item.cast_exact::<PyInt>()
+            && let Ok(count) = int(count)
+        {
+            return Ok(count);
+        }
+        let is_int = !item.is_instance_of::<PyBool>() && !item.is_instance_of::<PyFloat>();
+        let index = is_int.then(|| item.call_method0(intern!(py, "__index__")).ok()).flatten();
+        match index {
+            Some(i) => i.extract(),
+            None => {
+                let what = format!(
+                    "the grid's count along axis {axis} is {}, which is no integer",
+                    item.repr()?
+                );
+                Err(raise(what))
+            }
+        }
+    };
+    let items = items.iter().enumerate().map(count).collect::<PyResult<Vec<_>>>()?;
+    Grid::new(&items).map_err(|e| exception(py, &e))
 }
 
 /// The items of a tuple or list.

@@ -3,12 +3,14 @@
 //! Where somebody hears of launches, the call goes by way of `JITFunction.run` in Python, which calls
 //! their hooks; else it goes from here straight to the launch.
 
+use crate::call::Call;
+use crate::errors::exception;
 use crate::kernel::PyKernel;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFunction, PyList, PyTuple};
-use pyo3::{PyTraverseError, PyVisit, intern};
+use pyo3::{Borrowed, ffi, intern};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Whether any launch may have a hook, or an option, that `naiad.knobs` knows of.
@@ -24,13 +26,6 @@ pub fn set_hooked(hooked: bool) {
 #[pyclass(subclass, frozen, module = "naiad._naiad")]
 pub struct Launchable;
 
-/// A kernel with a grid.
-#[pyclass(frozen, module = "naiad._naiad")]
-pub struct Launcher {
-    function: Py<Launchable>,
-    grid: Py<PyAny>,
-}
-
 #[pymethods]
 impl Launchable {
     /// A subclass is made of whatever it likes.
@@ -40,46 +35,82 @@ impl Launchable {
         Launchable
     }
 
-    fn __getitem__(slf: Py<Launchable>, grid: Py<PyAny>) -> Launcher {
-        Launcher { function: slf, grid }
+    /// The kernel with a grid: a built-in function, which Python calls without a tuple and a dictionary
+    /// for the arguments. What it is bound to are the kernel and the grid.
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Launchable>,
+        grid: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let bound = PyTuple::new(slf.py(), [slf.as_any(), grid])?;
+        let def = (&raw const LAUNCH.0).cast_mut();
+        // SAFETY: the definition lives for ever, and nobody writes to it.
+        unsafe {
+            let function = ffi::PyCFunction_NewEx(def, bound.as_ptr(), std::ptr::null_mut());
+            Bound::from_owned_ptr_or_err(slf.py(), function)
+        }
     }
 }
 
-#[pymethods]
-impl Launcher {
-    #[pyo3(signature = (*args, **kwargs))]
-    fn __call__<'py>(
-        &self,
-        py: Python<'py>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let function = self.function.bind(py);
-        let own = kwargs.is_none().then(|| PyDict::new(py));
-        let Some(kwargs) = kwargs.or(own.as_ref()) else { unreachable!("one of them is there") };
-        let grid = self.grid.bind(py);
-        match kernel_of(function)? {
-            Some(kernel) => {
-                let compiled = PyKernel::launch_on(&kernel, py, grid, args, kwargs, None)?;
-                Ok(Bound::new(py, compiled)?.into_any())
-            }
-            None => {
-                for (name, value) in [("grid", grid), ("warmup", &PyBool::new(py, false))] {
-                    if kwargs.contains(name)? {
-                        let why = format!("`{name}` is given by keyword and is `run`'s own");
-                        return Err(PyTypeError::new_err(why));
-                    }
-                    kwargs.set_item(name, value)?;
-                }
-                function.call_method(intern!(py, "run"), args, Some(kwargs))
+struct Definition(ffi::PyMethodDef);
+
+// SAFETY: it is only read.
+unsafe impl Sync for Definition {}
+
+static LAUNCH: Definition = Definition(ffi::PyMethodDef {
+    ml_name: c"launch".as_ptr(),
+    ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: launch },
+    ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+    ml_doc: c"Launches the kernel with its grid.".as_ptr(),
+});
+
+/// What `kernel[grid](...)` calls.
+unsafe extern "C" fn launch(
+    bound: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    positional: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        let launched = naiad::guard("launching a kernel", || {
+            // SAFETY: as CPython calls functions of this kind; it holds what it gives until they return.
+            // Only `__getitem__` binds them, to a pair.
+            let launched = unsafe { Call::from_fastcall(py, args, positional as usize, names) }
+                .and_then(|call| {
+                    let item =
+                        |i| unsafe { Borrowed::from_ptr(py, ffi::PyTuple_GetItem(bound, i)) };
+                    let (function, grid) = (item(0), item(1));
+                    launch_bound(&*function.cast::<Launchable>()?, &grid, &call)
+                });
+            Ok(launched)
+        });
+        match launched.unwrap_or_else(|e| Err(exception(py, &e))) {
+            Ok(result) => result.into_ptr(),
+            Err(e) => {
+                e.restore(py);
+                std::ptr::null_mut()
             }
         }
-    }
+    })
+}
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.function)?;
-        visit.call(&self.grid)
+fn launch_bound<'py>(
+    function: &Bound<'py, Launchable>,
+    grid: &Bound<'py, PyAny>,
+    call: &Call<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    if let Some(kernel) = kernel_of(function)? {
+        return Ok(PyKernel::launch_on(&kernel, py, grid, call, None)?.into_any());
     }
+    let (args, kwargs) = call.to_python(py)?;
+    for (name, value) in [("grid", grid), ("warmup", &PyBool::new(py, false))] {
+        if kwargs.contains(name)? {
+            let why = format!("`{name}` is given by keyword and is `run`'s own");
+            return Err(PyTypeError::new_err(why));
+        }
+        kwargs.set_item(name, value)?;
+    }
+    function.call_method(intern!(py, "run"), args, Some(&kwargs))
 }
 
 /// The kernel of a function whose launches nobody hears of.

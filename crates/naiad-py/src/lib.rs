@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! launcher   kernel[grid], and the call of it
-//! kernel     Kernel: bind, specialize, launch: the hot path
+//! call       the arguments of a call
+//! kernel     Kernel: bind, specialize, launch
+//! warm       launches like those before: the hot path
 //! run        a launch given to the executor
 //! tensor     memory of torch's tensors, and of whatever else has some
 //! array      memory of NumPy's arrays
@@ -23,6 +25,7 @@
 //! ```
 
 mod array;
+mod call;
 mod check;
 mod cli;
 mod compiled;
@@ -41,6 +44,7 @@ mod names;
 mod run;
 mod screen;
 mod tensor;
+mod warm;
 mod watch;
 
 use pyo3::prelude::*;
@@ -60,7 +64,7 @@ mod _naiad {
     #[pymodule_export]
     use crate::kernel::PyKernel;
     #[pymodule_export]
-    use crate::launcher::{Launchable, Launcher, set_hooked};
+    use crate::launcher::{Launchable, set_hooked};
     #[pymodule_export]
     use crate::names::{dtype_names, language_names, public_names};
     #[pymodule_export]

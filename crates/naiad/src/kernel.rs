@@ -1,10 +1,11 @@
 //! A kernel with its compiled variants.
 
 use crate::executor::{self, Executor};
+use crate::ready::Ready;
 use crate::recorder::{LiveHost, Recorder};
 use crate::settings::Settings;
 use crate::signature::{Signature, Slot};
-use crate::specialize::{Located, Specialization, encode_spec};
+use crate::specialize::{Located, Specialization, Values, encode_spec};
 use crate::value::Location;
 use crate::variants::{Made, Variants};
 use crate::{
@@ -51,7 +52,7 @@ pub struct Kernel<H: LiveHost> {
     function: FnRef,
     signature: Signature,
     options: KernelOptions,
-    variants: Variants<H::Watch>,
+    pub(crate) variants: Variants<H::Watch>,
 }
 
 /// Arguments judged and encoded: what a launch needs besides code.
@@ -63,15 +64,21 @@ pub struct Request {
     location: Location,
 }
 
-/// A launch that is ready to run: arguments judged, code compiled.
-pub struct Launch {
-    made: Arc<Made>,
-    args: Vec<Arg>,
+/// What launches have in common that differ in their run-time values only.
+pub(crate) struct Plan {
+    pub made: Arc<Made>,
     /// What each parameter became.
     pub specs: Vec<ParamSpec>,
     pub config: LaunchConfig,
-    /// Where its memory is, and where it runs.
     pub location: Location,
+    /// How many run-time arguments there are.
+    pub args: usize,
+}
+
+/// A launch that is ready to run: arguments judged, code compiled.
+pub struct Launch {
+    plan: Arc<Plan>,
+    args: Vec<Arg>,
     /// What a GPU shows of its prints; all where this is not given.
     #[cfg(feature = "cuda")]
     prints: Option<Arc<naiad_gpu::Prints>>,
@@ -162,7 +169,7 @@ impl<H: LiveHost> Kernel<H> {
             };
             special.push(&self.signature, value)?;
         }
-        let Specialization { specs, args, memory } = special;
+        let Specialization { specs, values: Values { args, memory } } = special;
         let location = self.locate(&memory)?;
         if let Location::Cuda(ordinal) = location {
             config.cuda_capability = Some(capability(ordinal)?);
@@ -216,15 +223,16 @@ impl<H: LiveHost> Kernel<H> {
     /// Compiles, unless that was done before or is being done by another thread.
     fn make(&self, key: &[u8], specs: &[ParamSpec], options: &CompileOptions) -> Result<Arc<Made>> {
         let num_warps = options.num_warps;
+        let find = || self.variants.find(&*self.host, key, num_warps);
         loop {
-            if let Some(made) = self.variants.find(&*self.host, key, num_warps) {
-                return Ok(made);
+            if let Some(variant) = find() {
+                return Ok(variant.made.clone());
             }
             Settings::checked()?;
             let Some(_turn) = self.variants.begin(key) else { continue };
             // It may have been finished between the look and the turn.
-            if let Some(made) = self.variants.find(&*self.host, key, num_warps) {
-                return Ok(made);
+            if let Some(variant) = find() {
+                return Ok(variant.made.clone());
             }
             let latest = self.variants.latest(&*self.host);
             let recorder = Recorder::new(&*self.host, latest.as_ref().map(|made| &made.answers));
@@ -285,18 +293,18 @@ impl<H: LiveHost> Kernel<H> {
         #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "GPUs alone are told more"))]
         let mut launch = self.prepare(bound.slots, options.collect::<Result<Vec<_>>>()?)?;
         let has_memory = launch.args.iter().any(|a| matches!(a, Arg::Tensor(_)));
-        if has_memory && launch.location != device.location() {
+        if has_memory && launch.location() != device.location() {
             let message = format!(
                 "the arguments of `{}` are {}, and the launch is to run {}",
                 self.name(),
-                launch.location,
+                launch.location(),
                 device.location()
             );
             let help = "launch with slices on `Device::cpu()`, and with buffers of a GPU on `Device::cuda`";
             return Err(Diagnostic::new(Id::BadLaunch, message).help(help).into());
         }
         #[cfg(feature = "cuda")]
-        if launch.location != Location::Host && launch.prints() {
+        if launch.location() != Location::Host && launch.prints() {
             launch.show_prints(device.print_options());
         }
         // SAFETY: `Args` borrows the memory of every tensor in it until here, and mutably where
@@ -321,10 +329,18 @@ impl Request {
         self.config
     }
 
-    /// The launch, where the code for it is at hand; the request itself otherwise.
-    pub fn find<H: LiveHost>(self, kernel: &Kernel<H>) -> std::result::Result<Launch, Request> {
+    /// The launch, where the code for it is at hand, with what makes others like it; the request itself
+    /// otherwise.
+    pub fn find<H: LiveHost>(
+        self,
+        kernel: &Kernel<H>,
+    ) -> std::result::Result<(Launch, Ready<H>), Request> {
         match kernel.variants.find(&*kernel.host, &self.key, self.config.num_warps) {
-            Some(made) => Ok(self.launch(made)),
+            Some(variant) => {
+                let launch = self.launch(variant.made.clone());
+                let ready = Ready::new(&variant, &launch.plan);
+                Ok((launch, ready))
+            }
             None => Err(self),
         }
     }
@@ -338,32 +354,47 @@ impl Request {
 
     fn launch(self, made: Arc<Made>) -> Launch {
         let Request { args, specs, config, location, .. } = self;
-        Launch {
-            made,
-            args,
-            specs,
-            config,
-            location,
-            #[cfg(feature = "cuda")]
-            prints: None,
-        }
+        Launch::new(Arc::new(Plan { made, specs, config, location, args: args.len() }), args)
     }
 }
 
 impl Launch {
+    pub(crate) fn new(plan: Arc<Plan>, args: Vec<Arg>) -> Launch {
+        Launch {
+            plan,
+            args,
+            #[cfg(feature = "cuda")]
+            prints: None,
+        }
+    }
+
     pub fn compiled(&self) -> &Arc<Compiled> {
-        &self.made.compiled
+        &self.plan.made.compiled
+    }
+
+    /// What each parameter became.
+    pub fn specs(&self) -> &[ParamSpec] {
+        &self.plan.specs
+    }
+
+    pub fn config(&self) -> LaunchConfig {
+        self.plan.config
+    }
+
+    /// Where its memory is, and where it runs.
+    pub fn location(&self) -> Location {
+        self.plan.location
     }
 
     /// Whether the findings and prints of the compilation are yet to be shown. True once: whoever
     /// asks shows them.
     pub fn take_news(&self) -> bool {
-        self.made.take_news()
+        self.plan.made.take_news()
     }
 
     /// Whether the kernel makes pointers of integers, and so may reach memory that is exposed.
     pub fn makes_pointers(&self) -> bool {
-        self.made.code.makes_pointers()
+        self.plan.made.code.makes_pointers()
     }
 
     /// Runs the programs of the grid; an empty grid runs nothing.
@@ -382,21 +413,21 @@ impl Launch {
             return Ok(Report::default());
         }
         #[cfg(feature = "cuda")]
-        if let Location::Cuda(_) = self.location {
+        if let Location::Cuda(_) = self.plan.location {
             if options.policy == PolicyKind::Checked {
-                return Err(no_checks_there(&self.made.compiled.func.name));
+                return Err(no_checks_there(&self.plan.made.compiled.func.name));
             }
             let code = self.gpu_code(Some(grid))?;
             // SAFETY: as promised to this function; the default stream waits for all others.
             return unsafe { self.start(&code, grid, RawStream::DEFAULT) }
                 .map(|()| Report::default());
         }
-        let Made { compiled, code, machine, .. } = &*self.made;
+        let Made { compiled, code, machine, .. } = &*self.plan.made;
         guard(format_args!("running `{}`", compiled.func.name), || {
             // SAFETY: as promised to this function.
             unsafe {
                 let (grid, args) = (grid.counts(), &self.args);
-                executor::run(machine, code, grid, args, executor, &self.config, options)
+                executor::run(machine, code, grid, args, executor, &self.plan.config, options)
             }
         })
     }
@@ -407,28 +438,29 @@ impl Launch {
     /// The code for the GPU that the launch is to run on, if it is at hand. Without a grid it is that for
     /// a large one.
     pub fn find_gpu_code(&self, grid: Option<Grid>) -> Option<Result<Arc<GpuCode>>> {
-        let Location::Cuda(ordinal) = self.location else { return None };
+        let Location::Cuda(ordinal) = self.plan.location else { return None };
         let gpu = Gpu::get(ordinal).ok()?;
-        self.made.gpu.find(&self.gpu_key(gpu, grid))
+        self.plan.made.gpu.find(&self.gpu_key(gpu, grid))
     }
 
     /// The code for the GPU that the launch is to run on; compiles it where needed.
     pub fn gpu_code(&self, grid: Option<Grid>) -> Result<Arc<GpuCode>> {
-        let Location::Cuda(ordinal) = self.location else {
+        let Location::Cuda(ordinal) = self.plan.location else {
             let message = "code for a GPU was asked of a launch on the CPU";
             return Err(Diagnostic::new(Id::Internal, message).into());
         };
         let gpu = Gpu::get(ordinal)?;
-        self.made.gpu.make(self.gpu_key(gpu, grid), gpu, &self.made.compiled.func)
+        self.plan.made.gpu.make(self.gpu_key(gpu, grid), gpu, &self.plan.made.compiled.func)
     }
 
     fn gpu_key(&self, gpu: &Gpu, grid: Option<Grid>) -> crate::gpu::Key {
-        self.made.gpu.key(gpu, &self.config, &self.args, self.prints.as_ref(), grid)
+        let Plan { made, config, .. } = &*self.plan;
+        made.gpu.key(gpu, config, &self.args, self.prints.as_ref(), grid)
     }
 
     /// Whether the kernel prints, and on a GPU has other code for what is shown.
     pub fn prints(&self) -> bool {
-        self.made.gpu.prints()
+        self.plan.made.gpu.prints()
     }
 
     /// Chooses what a GPU shows of the kernel's prints. It shows them as lines, whatever the layout.

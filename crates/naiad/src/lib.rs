@@ -22,6 +22,8 @@
 //! Report
 //! ```
 //!
+//! Whoever launches the same again and again keeps a [`Ready`] of it, which leaves out what is known.
+//!
 //! A [`Kernel`] is generic over the [`Host`] that answers what the kernel's free names mean: a bare
 //! file ([`Module`]) or a running Python. Whatever goes wrong is an [`Error`] with a
 //! [`Diagnostic`]; a panic of the compiler or an executor is caught and becomes one too.
@@ -44,6 +46,7 @@ mod lockstep;
 mod module;
 mod options;
 mod print;
+mod ready;
 mod recorder;
 mod review;
 mod settings;
@@ -83,6 +86,7 @@ pub use naiad_ir::types::MAX_NUMEL;
 pub use naiad_ir::{Elem, Pointer, Scalar, Type};
 pub use options::LaunchConfig;
 pub use print::{PrintLayout, PrintOptions, Printer};
+pub use ready::{Again, Ready};
 pub use recorder::{LiveHost, Question};
 pub use review::{Declared, review};
 pub use signature::{Bound, Param, Signature, Slot};

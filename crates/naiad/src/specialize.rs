@@ -23,10 +23,14 @@ use naiad_ir::{Elem, Pointer, Scalar, Shape, Type};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// One specialization under construction: a spec for each parameter, and the run-time arguments in
-/// the order of the IR's parameters.
+/// One specialization under construction: a spec for each parameter, and what becomes of their values.
 pub(crate) struct Specialization {
     pub specs: Vec<ParamSpec>,
+    pub values: Values,
+}
+
+/// The run-time arguments, in the order of the IR's parameters.
+pub(crate) struct Values {
     pub args: Vec<Arg>,
     /// The memory among them.
     pub memory: SmallVec<[Located; 8]>,
@@ -41,27 +45,27 @@ pub(crate) struct Located {
 }
 
 /// Why a value cannot be the argument, with what to do about it.
-struct Misfit {
+pub(crate) struct Misfit {
     why: String,
     help: Option<String>,
 }
 
+/// A parameter with where it stands.
+#[derive(Copy, Clone)]
+struct Place<'p> {
+    param: &'p Param,
+    index: usize,
+}
+
 impl Specialization {
     pub fn new(params: usize) -> Specialization {
-        let (specs, args) = (Vec::with_capacity(params), Vec::with_capacity(params));
-        Specialization { specs, args, memory: SmallVec::new() }
+        Specialization { specs: Vec::with_capacity(params), values: Values::new(params) }
     }
 
     /// Takes `value` for the next parameter of `signature`.
     pub fn push(&mut self, signature: &Signature, value: Value) -> Result<()> {
         let index = self.specs.len();
-        let param = &signature.params[index];
-        let spec = if param.info.is_constexpr {
-            constant(value).map(ParamSpec::Constexpr)
-        } else {
-            self.run_time(&param.info.name, Demand::of(param), value)
-        };
-        match spec {
+        match self.values.take(&signature.params[index], index, value) {
             Ok(spec) => self.specs.push(spec),
             Err(misfit) => {
                 return Err(signature.misfit(index, &misfit.why, misfit.help.as_deref()));
@@ -69,19 +73,38 @@ impl Specialization {
         }
         Ok(())
     }
+}
+
+impl Values {
+    pub fn new(params: usize) -> Values {
+        Values { args: Vec::with_capacity(params), memory: SmallVec::new() }
+    }
+
+    /// Takes `value` for the parameter at `index`; gives what that becomes of it.
+    pub fn take(
+        &mut self,
+        param: &Param,
+        index: usize,
+        value: Value,
+    ) -> std::result::Result<ParamSpec, Misfit> {
+        match param.info.is_constexpr {
+            true => constant(value).map(ParamSpec::Constexpr),
+            false => self.run_time(Place { param, index }, Demand::of(param), value),
+        }
+    }
 
     fn run_time(
         &mut self,
-        name: &str,
+        at: Place<'_>,
         demand: Demand,
         value: Value,
     ) -> std::result::Result<ParamSpec, Misfit> {
         match value {
-            Value::Tensor(tensor) => self.tensor(demand, tensor),
-            Value::Tuple { items, names } => self.tuple(name, items, names),
-            Value::Descriptor(d) => self.descriptor(*d),
+            Value::Tensor(tensor) => self.tensor(at, demand, tensor),
+            Value::Tuple { items, names } => self.tuple(at, items, names),
+            Value::Descriptor(d) => self.descriptor(at, *d),
             Value::Host(HostValue::Tuple { items, names }) => {
-                self.tuple(name, items.into_iter().map(Value::Host).collect(), names)
+                self.tuple(at, items.into_iter().map(Value::Host).collect(), names)
             }
             Value::Host(HostValue::None) => Ok(ParamSpec::Constexpr(HostValue::None)),
             Value::Host(HostValue::Constexpr(inner)) => Ok(ParamSpec::Constexpr(*inner)),
@@ -97,7 +120,8 @@ impl Specialization {
             ) => Err(Misfit {
                 why: format!("cannot be {}", Value::Host(other).describe()),
                 help: Some(format!(
-                    "a run-time argument is a tensor, a number, None or a tuple of those; to pass anything else, annotate the parameter: `{name}: tl.constexpr`"
+                    "a run-time argument is a tensor, a number, None or a tuple of those; to pass anything else, annotate the parameter: `{}: tl.constexpr`",
+                    at.param.info.name
                 )),
             }),
         }
@@ -105,15 +129,20 @@ impl Specialization {
 
     fn tuple(
         &mut self,
-        name: &str,
+        at: Place<'_>,
         items: Vec<Value>,
         names: Option<Arc<[String]>>,
     ) -> std::result::Result<ParamSpec, Misfit> {
-        let specs = items.into_iter().map(|item| self.run_time(name, Demand::FREE, item));
+        let specs = items.into_iter().map(|item| self.run_time(at, Demand::FREE, item));
         Ok(ParamSpec::Tuple { items: specs.collect::<std::result::Result<_, _>>()?, names })
     }
 
-    fn tensor(&mut self, demand: Demand, tensor: Tensor) -> std::result::Result<ParamSpec, Misfit> {
+    fn tensor(
+        &mut self,
+        at: Place<'_>,
+        demand: Demand,
+        tensor: Tensor,
+    ) -> std::result::Result<ParamSpec, Misfit> {
         let own = Pointer::to(tensor.elem);
         let pointer = match demand.annotation {
             Annotation::Free => own,
@@ -129,7 +158,7 @@ impl Specialization {
         // Under another width the view's shape and strides would mean nothing.
         let view = tensor.view.filter(|_| pointer.pointee.size() == tensor.elem.size());
         let (address, location) = (tensor.address, tensor.location);
-        self.memory.push(Located { param: self.specs.len() as u32, address, location });
+        self.memory.push(Located { param: at.index as u32, address, location });
         self.args.push(Arg::Tensor(TensorArg {
             address: tensor.address,
             storage: tensor.storage,
@@ -139,10 +168,14 @@ impl Specialization {
         Ok(ParamSpec::Value(Type { elem: Elem::Pointer(pointer), shape: Shape::SCALAR }))
     }
 
-    fn descriptor(&mut self, descriptor: Descriptor) -> std::result::Result<ParamSpec, Misfit> {
+    fn descriptor(
+        &mut self,
+        at: Place<'_>,
+        descriptor: Descriptor,
+    ) -> std::result::Result<ParamSpec, Misfit> {
         let pointer = Pointer::to(descriptor.base.elem);
         let spec = descriptor.spec(pointer).map_err(|why| Misfit { why, help: None })?;
-        self.tensor(Demand::FREE, descriptor.base)?;
+        self.tensor(at, Demand::FREE, descriptor.base)?;
         let extents = descriptor.shape.iter().map(|&e| Arg::Scalar(e as u64 & 0xffff_ffff));
         self.args.extend(extents);
         self.args.extend(descriptor.strides.iter().map(|&s| Arg::Scalar(s as u64)));
@@ -346,6 +379,26 @@ pub(crate) fn encode_spec(spec: &ParamSpec, out: &mut Vec<u8>) {
             out.push(u8::from(d.pad_with_nan) + 2 * u8::from(d.round_f32_to_tf32));
             out.push(d.block.rank() as u8);
             d.block.dims().for_each(|n| out.extend((n as u32).to_le_bytes()));
+        }
+    }
+}
+
+/// Whether two specs have one encoding.
+pub(crate) fn same_spec(a: &ParamSpec, b: &ParamSpec) -> bool {
+    match (a, b) {
+        // What nearly all parameters are, compared without the encodings.
+        (ParamSpec::Value(a), ParamSpec::Value(b)) => a.elem == b.elem,
+        (ParamSpec::Constexpr(HostValue::Int(a)), ParamSpec::Constexpr(HostValue::Int(b))) => {
+            a == b
+        }
+        (ParamSpec::Constexpr(HostValue::None), ParamSpec::Constexpr(HostValue::None)) => true,
+        _ => {
+            let encoded = |spec| {
+                let mut out = Vec::new();
+                encode_spec(spec, &mut out);
+                out
+            };
+            encoded(a) == encoded(b)
         }
     }
 }

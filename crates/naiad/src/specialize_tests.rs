@@ -35,7 +35,7 @@ fn text(spec: &ParamSpec) -> String {
 fn push(signature: &Signature, value: Value) -> Result<(String, Vec<u64>)> {
     let mut s = Specialization::new(1);
     s.push(signature, value)?;
-    let bits = s.args.iter().map(|a| match a {
+    let bits = s.values.args.iter().map(|a| match a {
         Arg::Scalar(bits) => *bits,
         Arg::Tensor(t) => t.address as u64,
     });
@@ -149,4 +149,42 @@ fn keys_tell_values_apart() {
         }
     }
     assert_eq!(key(&HostValue::Float(f64::NAN)), key(&HostValue::Float(f64::NAN)));
+}
+
+#[test]
+fn specs_are_the_same_where_their_encodings_are() {
+    let constants = [
+        HostValue::None,
+        HostValue::Bool(true),
+        HostValue::Int(1),
+        HostValue::Int(2),
+        HostValue::Float(1.0),
+        HostValue::Float(0.0),
+        HostValue::Float(-0.0),
+        HostValue::Float(f64::NAN),
+        HostValue::Str("a".into()),
+        HostValue::Function(crate::FnRef(1)),
+        HostValue::Constexpr(Box::new(HostValue::Int(1))),
+    ];
+    let mut specs: Vec<ParamSpec> = constants.map(ParamSpec::Constexpr).to_vec();
+    let pointer = Pointer::to(Scalar::F32);
+    for elem in [
+        Elem::Scalar(Scalar::I32),
+        Elem::Scalar(Scalar::F32),
+        Elem::Pointer(pointer),
+        Elem::Pointer(Pointer { is_const: true, ..pointer }),
+    ] {
+        specs.push(ParamSpec::Value(Type { elem, shape: Shape::SCALAR }));
+    }
+    specs.push(ParamSpec::Tuple { items: specs.clone(), names: None });
+    let encoded = |spec| {
+        let mut out = Vec::new();
+        encode_spec(spec, &mut out);
+        out
+    };
+    for a in &specs {
+        for b in &specs {
+            assert_eq!(same_spec(a, b), encoded(a) == encoded(b), "{a:?} {b:?}");
+        }
+    }
 }

@@ -55,8 +55,8 @@ impl<H: LiveHost> Kernel<H> {
                 },
             };
             special.push(signature, value)?;
-            divisors.resize(divisors.len() + special.args.len(), None);
-            special.args.clear();
+            divisors.resize(divisors.len() + special.values.args.len(), None);
+            special.values.args.clear();
         }
         Ok((special.specs, divisors))
     }

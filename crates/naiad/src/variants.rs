@@ -43,6 +43,13 @@ pub(crate) struct Made {
     news: AtomicBool,
 }
 
+impl<W> Variant<W> {
+    /// Whether the host sees at a glance that it would answer as it did.
+    pub fn holds<H: LiveHost<Watch = W>>(&self, host: &H) -> bool {
+        host.unchanged(&self.watch)
+    }
+}
+
 impl Made {
     pub fn new(
         compiled: Compiled,
@@ -121,18 +128,17 @@ impl<W> Variants<W> {
         host: &H,
         key: &[u8],
         num_warps: u32,
-    ) -> Option<Arc<Made>> {
+    ) -> Option<Arc<Variant<W>>> {
         let newest = self.lock().known.get(key)?.back()?.clone();
-        if newest.made.fits(num_warps) && host.unchanged(&newest.watch) {
-            return Some(newest.made.clone());
+        if newest.made.fits(num_warps) && newest.holds(host) {
+            return Some(newest);
         }
         drop(newest);
         let alike: Vec<_> = self.lock().known.get(key)?.iter().rev().cloned().collect();
         let held = |v: &&Arc<Variant<W>>| v.made.fits(num_warps) && v.made.answers.still_hold(host);
         let held = host.together(|| alike.iter().find(held))?;
         // With a watch on what now stands, and in front of the others.
-        self.insert(host, key.to_vec(), held.made.clone());
-        Some(held.made.clone())
+        self.insert(host, key.to_vec(), held.made.clone()).or_else(|| Some(held.clone()))
     }
 
     /// The last variant whose answers the host would still give: a compilation for other arguments
@@ -141,7 +147,7 @@ impl<W> Variants<W> {
         let state = self.lock();
         let latest = state.known.get(&state.latest)?.back()?.clone();
         drop(state);
-        host.unchanged(&latest.watch).then(|| latest.made.clone())
+        latest.holds(host).then(|| latest.made.clone())
     }
 
     /// Waits until no other thread compiles this key. None: one did, so look again.
@@ -171,14 +177,19 @@ impl<W> Variants<W> {
         made
     }
 
-    fn insert<H: LiveHost<Watch = W>>(&self, host: &H, key: Vec<u8>, made: Arc<Made>) {
+    /// None where the host no longer gives these answers.
+    fn insert<H: LiveHost<Watch = W>>(
+        &self,
+        host: &H,
+        key: Vec<u8>,
+        made: Arc<Made>,
+    ) -> Option<Arc<Variant<W>>> {
         // First the watch and then the look: whatever changes in between is seen by one of them.
         let watch = host.together(|| {
             let watch = host.watch(&made.answers.questions());
             made.answers.still_hold(host).then_some(watch)
         });
-        let Some(watch) = watch else { return };
-        let variant = Arc::new(Variant { made: made.clone(), watch });
+        let variant = Arc::new(Variant { made: made.clone(), watch: watch? });
         let mut dropped = Vec::new();
         let mut state = self.lock();
         if state.known.len() >= MAX_KEYS && !state.known.contains_key(&key) {
@@ -191,9 +202,10 @@ impl<W> Variants<W> {
         if alike.len() >= MAX_ALIKE {
             dropped.extend(alike.pop_front());
         }
-        alike.push_back(variant);
+        alike.push_back(variant.clone());
         drop(state);
         drop(dropped);
+        Some(variant)
     }
 
     /// Shows every watch to `f`; none where the table is in use at this moment.
