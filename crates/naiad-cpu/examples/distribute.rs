@@ -14,7 +14,7 @@ fn main() {
     let text = std::fs::read_to_string(&path).expect("the file can be read");
     let mut func =
         naiad_ir::text::parse::<Tile>(&Source::new(path, text)).expect("the file holds Tile IR");
-    naiad_opt::optimize(&mut func);
+    naiad_cpu::optimize(&mut func);
     if stage == "tile" {
         return print!("{func}");
     }

@@ -54,7 +54,7 @@ fn main() {
     let mut optimized = func.clone();
     report("optimize", || {
         optimized = func.clone();
-        naiad_opt::optimize(&mut optimized);
+        naiad_cpu::optimize(&mut optimized);
         naiad_cpu::peel(&mut optimized);
     });
     let facts = Facts::of(&args, &naiad_cpu::written(&optimized));

@@ -2,7 +2,7 @@
 //!
 //! **What may differ from the reference executor.** Elementwise results have the same bits, payloads
 //! and signs of NaN apart. Sums, products of matrices and scans of floats are combined in another
-//! order. A program that goes wrong in several ways may be reported for another one of them; a launch
+//! [order], unless it is told to take ours. A program that goes wrong in several ways may be reported for another one of them; a launch
 //! that goes wrong does so in the same program. Which lane remains where several of one store meet in
 //! one element, and what programs see of one another that no atomic orders, is not defined.
 //!
@@ -27,6 +27,7 @@ pub mod dist;
 pub mod facts;
 pub mod launch;
 mod native;
+mod order;
 mod peel;
 pub mod runtime;
 pub mod wide;
@@ -34,11 +35,19 @@ pub mod wide;
 pub use facts::Facts;
 pub use launch::{Arg, Code, Fault, Host, Options, Outcome};
 pub use naiad_kernels::Level as Processor;
+pub use order::{combines_in_order, multiply};
 pub use peel::peel;
 pub use wide::Level;
 
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;
+
+/// Makes a verified kernel smaller and plainer, before [`peel`]. Whoever runs it in the [order] of machine code has
+/// the same bits from here on.
+pub fn optimize(func: &mut Function<Tile>) {
+    naiad_opt::optimize(func);
+    order::accumulate_products(func);
+}
 
 /// Which arguments a kernel may write through.
 pub fn written(func: &Function<Tile>) -> Vec<bool> {

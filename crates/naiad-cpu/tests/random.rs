@@ -13,9 +13,10 @@ use common::*;
 use drive::drive;
 use generator::{INPUT, Kind, Random, generate, images};
 use machine::{Machine, fault, limit_processor, patience};
-use naiad_interp::{Arg, LaunchOptions, TensorArg};
+use naiad_interp::{Arg, LaunchOptions, Multiply, TensorArg};
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;
+use std::sync::Arc;
 
 const PROGRAMS: usize = 3;
 
@@ -30,8 +31,24 @@ fn same_bits_in_any_order() {
     hold_bits(120, Kind::All, naiad_opt::is_order_free);
 }
 
+/// Nor where the reference executor combines numbers in the order of machine code.
+#[test]
+fn same_bits_in_order() {
+    let multiply: Multiply = naiad_cpu::multiply;
+    hold_bits_in(120, Kind::All, naiad_cpu::combines_in_order, Some(multiply));
+}
+
 /// Machine code and the reference executor do the same to memory, for the random kernels that are chosen.
 fn hold_bits(rounds: u64, kind: Kind, chosen: fn(&Function<Tile>) -> bool) {
+    hold_bits_in(rounds, kind, chosen, None);
+}
+
+fn hold_bits_in(
+    rounds: u64,
+    kind: Kind,
+    chosen: fn(&Function<Tile>) -> bool,
+    in_order: Option<Multiply>,
+) {
     limit_processor();
     let mut input = vec![0u8; INPUT];
     let mut random = Random(12345);
@@ -61,15 +78,22 @@ fn hold_bits(rounds: u64, kind: Kind, chosen: fn(&Function<Tile>) -> bool) {
         let grid = [PROGRAMS as u32, 1, 1];
         let bytes_of =
             |out: &[u64]| -> Vec<u8> { out.iter().flat_map(|x| x.to_le_bytes()).collect() };
-        out.fill(0x55);
         let patience = patience();
-        let plain = LaunchOptions { interrupt: Some(&patience), ..PLAIN };
-        let was = run(&func, grid, &args, &plain).map(|_| ()).map_err(|d| fault(&d));
-        let expected = bytes_of(&out);
+        let mut ran = false;
+        let plain = LaunchOptions { interrupt: Some(&patience), in_order, ..PLAIN };
         for optimize in [false, true] {
+            let mut func = func.clone();
+            // What machine code combines is settled by the passes.
+            if optimize && in_order.is_some() {
+                naiad_cpu::optimize(Arc::make_mut(&mut func));
+            }
+            out.fill(0x55);
+            let was = run(&func, grid, &args, &plain).map(|_| ()).map_err(|d| fault(&d));
+            let expected = bytes_of(&out);
             let machine = Machine::new(&func, &args, optimize);
             out.fill(0x55);
             let is = machine.run(grid, &args, 1).map_err(|d| fault(&d));
+            ran = was.is_ok();
             if was != is {
                 return Err(format!("another fault\n{was:#?}\n{is:#?}, optimized: {optimize}"));
             }
@@ -90,6 +114,6 @@ fn hold_bits(rounds: u64, kind: Kind, chosen: fn(&Function<Tile>) -> bool) {
                 }
             }
         }
-        Ok(if was.is_ok() { "ran" } else { "failed" })
+        Ok(if ran { "ran" } else { "failed" })
     });
 }

@@ -40,6 +40,26 @@ pub struct View {
 /// Runs what it is given, once.
 pub type Long<'a> = dyn Fn(&mut dyn FnMut()) + 'a;
 
+/// Adds the product of two matrices to a third. For each of the three its address and its strides in bytes, of the
+/// last one, whose rows are contiguous, only that of rows; then the extents m, n and k, and the types by their
+/// positions in [`Scalar::ALL`]. The last is fp32 or fp64.
+pub type Multiply = unsafe extern "C" fn(
+    *const u8,
+    i64,
+    i64,
+    *const u8,
+    i64,
+    i64,
+    *mut u8,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+);
+
 /// How a launch runs.
 #[derive(Copy, Clone)]
 pub struct LaunchOptions<'a> {
@@ -68,6 +88,9 @@ pub struct LaunchOptions<'a> {
     pub exposed: &'a [Range<usize>],
     /// Gets what a launch has found before a fault ends it.
     pub found: Option<&'a Mutex<Vec<Diagnostic>>>,
+    /// Numbers are combined in the order of machine code, for whoever runs this in its place: products of
+    /// floats are this function's, and what a region combines goes as `combine.rs` says.
+    pub in_order: Option<Multiply>,
 }
 
 impl LaunchOptions<'_> {
@@ -84,6 +107,7 @@ impl LaunchOptions<'_> {
         uninitialized: &[],
         exposed: &[],
         found: None,
+        in_order: None,
     };
 }
 

@@ -48,6 +48,9 @@ struct Deaths {
     end: Box<[u32]>,
 }
 
+/// Half nanoseconds that an op takes in a step of a scan that goes along the axis, apart from its lanes.
+const STEP: u64 = 250;
+
 /// The register of values that nothing uses.
 const UNUSED: u32 = u32::MAX;
 
@@ -126,13 +129,13 @@ impl Code {
         self.makes_pointers
     }
 
-    /// About how long a program takes at the most, in half nanoseconds; `None` where that depends on what
-    /// a loop counts to, or waits for.
-    pub fn work(&self) -> Option<u64> {
-        self.work_of(self.func.entry())
+    /// About how long a program takes at the most, in half nanoseconds, if numbers are combined in the order
+    /// of machine code or not; `None` where that depends on what a loop counts to, or waits for.
+    pub fn work(&self, in_order: bool) -> Option<u64> {
+        self.work_of(self.func.entry(), in_order)
     }
 
-    fn work_of(&self, block: Block) -> Option<u64> {
+    fn work_of(&self, block: Block, in_order: bool) -> Option<u64> {
         let mut work = 0u64;
         for &inst in self.func.insts(block) {
             let op = self.func.op(inst);
@@ -142,11 +145,20 @@ impl Code {
                     // A step of 0 is an error of its own.
                     let rounds =
                         (upper? - lower?).checked_div(step?)?.clamp(0, i128::from(u64::MAX));
-                    self.work_of(*body)?.saturating_mul(rounds as u64 + 1)
+                    self.work_of(*body, in_order)?.saturating_mul(rounds as u64 + 1)
                 }
                 TileOp::While { .. } => return None,
                 TileOp::If { then, otherwise, .. } => {
-                    self.work_of(*then)?.saturating_add(self.work_of(*otherwise)?)
+                    let [then, otherwise] = [then, otherwise].map(|&b| self.work_of(b, in_order));
+                    then?.saturating_add(otherwise?)
+                }
+                TileOp::Scan { inputs, axis, body, .. }
+                    if in_order
+                        && matches!(self.prepared(inst), Prepared::Combine(Combine::Tiles)) =>
+                {
+                    let steps = inputs.first().map_or(0, |&v| self.func.ty(v).shape.dim(*axis));
+                    let ops = self.func.insts(*body).len() + inputs.len();
+                    (u64::from(self.cost(inst)) + steps as u64 * STEP).saturating_mul(ops as u64)
                 }
                 TileOp::Reduce { body, .. }
                 | TileOp::Scan { body, .. }

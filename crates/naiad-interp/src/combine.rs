@@ -12,6 +12,9 @@
 //!
 //! The order of combination does not depend on the tile's form, so compressed and naive runs agree to
 //! the bit. A region with loops in it is evaluated element by element.
+//!
+//! A launch in the order of machine code scans regions along the axis too. Of a region that is one function a
+//! scan has that order anyway, and a reduction's is the compiler's own: nobody else has it.
 
 use crate::casts;
 use crate::code::Combine;
@@ -217,6 +220,7 @@ pub fn scan(
     drop(inputs);
     let mut parts = match how {
         Combine::Elements => scan_elements(job, &parts, reverse)?,
+        _ if job.env.in_order.is_some() => scan_in_order(job, parts, reverse)?,
         Combine::Function { .. } | Combine::Tiles => scan_tiles(job, parts, reverse)?,
     };
     let folded = shape_of(&[job.outer(), job.n(), job.inner()]);
@@ -315,6 +319,47 @@ fn scan_tiles(job: &Job<'_>, parts: Results, reverse: bool) -> Result<Results, F
     let done =
         |(slab, reg): (Slab, Reg)| Reg { tile: Tile::Dense(Dense::new(slab)), origin: reg.origin };
     Ok(slabs.into_iter().zip(parts).map(done).collect())
+}
+
+/// One element of the axis after the other, on all lanes beside it at once.
+fn scan_in_order(job: &Job<'_>, parts: Results, reverse: bool) -> Result<Results, Fault> {
+    let (outer, n, inner) = (job.outer(), job.n(), job.inner());
+    let (whole, one) = (shape_of(&[outer, n, inner]), shape_of(&[outer, 1, inner]));
+    let slabs: SmallVec<[Slab; 2]> =
+        job.types.iter().map(|ty| Slab::new(whole.numel() * ty.size())).collect();
+    let cut = |i: usize| -> Results {
+        let piece = |(reg, &ty): (&Reg, &Scalar)| Reg {
+            tile: slice(&reg.tile, ty, &whole, &one, i),
+            origin: reg.origin,
+        };
+        parts.iter().zip(&job.types).map(piece).collect()
+    };
+    let env = Env { lift: Some(one), ..job.env };
+    let mut region = Region::new(&env);
+    let mut sum: Option<Results> = None;
+    for i in (0..n).map(|i| if reverse { n - 1 - i } else { i }) {
+        let next = cut(i);
+        let combined = match sum {
+            None => next,
+            Some(sum) => {
+                let arguments: SmallVec<[Reg; 4]> = sum.into_iter().chain(next).collect();
+                region.call(job.body, &arguments)?
+            }
+        };
+        for ((slab, reg), &ty) in slabs.iter().zip(&combined).zip(&job.types) {
+            let (dense, run) = (reg.tile.dense(ty, &one), inner * ty.size());
+            let dims: Dims = smallvec![
+                Dim { n: outer, dst: (n * run) as isize, src: run as isize },
+                Dim { n: run, dst: 1, src: 1 },
+            ];
+            // SAFETY: this element's lanes, which the result are as many as.
+            unsafe { strided::copy(slab.as_mut_ptr().add(i * run), dense.at(ty.size()), &dims, 1) };
+        }
+        sum = Some(combined);
+    }
+    let done =
+        |(slab, reg): (Slab, &Reg)| Reg { tile: Tile::Dense(Dense::new(slab)), origin: reg.origin };
+    Ok(slabs.into_iter().zip(&parts).map(done).collect())
 }
 
 /// One element after the other, in order.

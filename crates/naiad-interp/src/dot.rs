@@ -4,7 +4,10 @@
 //! registers; it takes strides, so a transposed operand is not copied. Narrower floats are widened to
 //! fp32, multiplied and summed there, and rounded once to the result's type. Integers are exact,
 //! modulo the width of the result.
+//!
+//! A launch in the order of machine code brings the function by which that multiplies floats.
 
+use crate::args::Multiply;
 use crate::casts;
 use crate::engine::{self, In};
 use crate::loops;
@@ -61,7 +64,17 @@ fn convert(tile: &Tile, from: Scalar, to: Scalar, shape: &Shape) -> Dense {
 }
 
 /// `a * b`, and `acc` where there is one, over the last two axes.
-pub fn dot(a: &Matrix, b: &Matrix, acc: Option<&Tile>, out: Scalar, shape: &Shape) -> Tile {
+pub fn dot(
+    a: &Matrix,
+    b: &Matrix,
+    acc: Option<&Tile>,
+    out: Scalar,
+    shape: &Shape,
+    multiply: Option<Multiply>,
+) -> Tile {
+    if let (Some(multiply), Scalar::F32 | Scalar::F64) = (multiply, out) {
+        return dot_by(multiply, a, b, acc, out, shape);
+    }
     // The type of the sums.
     let work = match (out.is_float(), a.ty) {
         (true, Scalar::F64) => Scalar::F64,
@@ -135,6 +148,51 @@ pub fn dot(a: &Matrix, b: &Matrix, acc: Option<&Tile>, out: Scalar, shape: &Shap
     }
     let sums = Tile::Dense(Dense::new(slab));
     if out == work { sums } else { Tile::Dense(convert(&sums, work, out, shape)) }
+}
+
+/// The same by another's function, which takes the operands as they are.
+fn dot_by(
+    multiply: Multiply,
+    a: &Matrix,
+    b: &Matrix,
+    acc: Option<&Tile>,
+    out: Scalar,
+    shape: &Shape,
+) -> Tile {
+    let rank = shape.rank();
+    let (m, n, k) = (shape.dim(rank - 2), shape.dim(rank - 1), a.shape.dim(rank - 1));
+    let size = out.size();
+    let slab = Slab::new(shape.numel() * size);
+    let start = acc.unwrap_or(&Tile::Uniform(0)).dense(out, shape);
+    // SAFETY: both have all lanes.
+    unsafe {
+        std::ptr::copy_nonoverlapping(start.at(size), slab.as_mut_ptr(), shape.numel() * size)
+    };
+    let place = |ty: Scalar| Scalar::ALL.iter().position(|&t| t == ty).unwrap_or(0) as i64;
+    let bytes = |stride: isize, ty: Scalar| stride as i64 * ty.size() as i64;
+    for batch in 0..shape.dims().take(rank - 2).product() {
+        let ((pa, ra, ca), (pb, rb, cb)) = (a.part(batch), b.part(batch));
+        // SAFETY: the strides are those of the operands' lanes; the result is row-major, and new.
+        unsafe {
+            multiply(
+                pa,
+                bytes(ra, a.ty),
+                bytes(ca, a.ty),
+                pb,
+                bytes(rb, b.ty),
+                bytes(cb, b.ty),
+                slab.as_mut_ptr().add(batch * m * n * size),
+                (n * size) as i64,
+                m as i64,
+                n as i64,
+                k as i64,
+                place(a.ty),
+                place(b.ty),
+                place(out),
+            );
+        }
+    }
+    Tile::Dense(Dense::new(slab))
 }
 
 trait Integer: Copy {

@@ -11,6 +11,7 @@
 //! ended in the state in which it began: then only another program's write can make a difference.
 
 use crate::access::{self, Context, Target};
+use crate::args::Multiply;
 use crate::assembly;
 use crate::atomics::{self, Update};
 use crate::check::{Checker, Overlay};
@@ -39,6 +40,7 @@ pub struct Shared<'a> {
     /// The image that each parameter starts with, and what it points into.
     pub arguments: &'a [(u64, Origin)],
     pub naive: bool,
+    pub in_order: Option<Multiply>,
     pub print: Option<&'a (dyn Fn(&Printed<'_>) + Sync)>,
     pub clock: Option<&'a (dyn Fn() -> u64 + Sync)>,
     /// How often the clock was read.
@@ -349,6 +351,7 @@ impl<'a, P: Policy> Exec<'a, P> {
             grid: shared.grid,
             lift: None,
             naive: shared.naive,
+            in_order: shared.in_order,
             stopped: &stopped,
         };
         self.results.clear();

@@ -56,7 +56,7 @@ mod strided;
 pub mod thread;
 mod tile;
 
-pub use args::{Arg, LaunchOptions, PolicyKind, TensorArg, View};
+pub use args::{Arg, LaunchOptions, Multiply, PolicyKind, TensorArg, View};
 pub use code::Code;
 pub use debug::{Operand, Printed};
 pub use oracle::Oracle;
@@ -122,6 +122,7 @@ pub unsafe fn launch(
         grid,
         arguments: &arguments,
         naive: options.naive,
+        in_order: options.in_order,
         print: options.print,
         clock: options.clock,
         clock_reads: &clock_reads,

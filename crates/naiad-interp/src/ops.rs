@@ -3,6 +3,7 @@
 //! An op is evaluated at its value's own shape, or *lifted*: in the region of a `reduce`, `scan` or
 //! `map` scalars stand for whole tiles, and every op works lane by lane at the shape of those.
 
+use crate::args::Multiply;
 use crate::code::{Code, Prepared};
 use crate::combine;
 use crate::dot;
@@ -53,6 +54,8 @@ pub struct Env<'a> {
     pub lift: Option<Shape>,
     /// Tiles are always dense.
     pub naive: bool,
+    /// See [`crate::LaunchOptions`].
+    pub in_order: Option<Multiply>,
     /// Whether the launch is to stop.
     pub stopped: &'a dyn Fn() -> bool,
 }
@@ -195,7 +198,7 @@ pub fn evaluate<R: Read>(
                 dot::Matrix::new(tile(*a), ty(*a), shape(*a)),
                 dot::Matrix::new(tile(*b), ty(*b), shape(*b)),
             );
-            dot::dot(&a, &b, acc.map(tile), *to, &out).into()
+            dot::dot(&a, &b, acc.map(tile), *to, &out, env.in_order).into()
         }
         TileOp::Reduce { inputs, axis, body } | TileOp::Scan { inputs, axis, body, .. } => {
             let &Prepared::Combine(how) = code.prepared(inst) else { return Err(internal(op)) };

@@ -191,6 +191,7 @@ impl<'a> Oracle<'a> {
             grid: self.grid,
             arguments: &self.arguments,
             naive: false,
+            in_order: None,
             print: self.print,
             clock: self.clock,
             clock_reads: &self.clock_reads,

@@ -45,7 +45,7 @@ pub use canonical::{canonicalize, canonicalize_within};
 pub use dce::dce;
 pub use licm::licm;
 pub use lint::lint;
-pub use order::is_order_free;
+pub use order::{is_order_free, is_order_free_but};
 pub use reuse::{Room, reuse};
 pub use rounds::once;
 pub use split::split_carried;

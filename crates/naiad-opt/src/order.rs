@@ -5,8 +5,16 @@ use naiad_ir::{Block, Elem, Function, Value};
 
 /// Whether results are the same bits, NaN payloads apart, in whatever order an executor combines lanes.
 pub fn is_order_free(func: &Function<Tile>) -> bool {
+    is_order_free_but(func, &|_| false)
+}
+
+/// The same, but for ops that are `known` to be combined in one order.
+pub fn is_order_free_but(func: &Function<Tile>, known: &dyn Fn(&TileOp) -> bool) -> bool {
     let mut free = true;
-    func.walk(&mut |inst| free &= is_free(func, func.op(inst)));
+    func.walk(&mut |inst| {
+        let op = func.op(inst);
+        free = free && (is_free(func, op) || known(op));
+    });
     free
 }
 
@@ -71,13 +79,14 @@ fn is_free(func: &Function<Tile>, op: &TileOp) -> bool {
     }
 }
 
-/// Whether a region combines two integers by one function that gives the same however they are grouped.
-/// Not all of integers do: the high half of a product is that of other products then.
+/// Whether a region combines two numbers by one function that gives the same however they are grouped, as
+/// the greater of two floats is: zeros are ordered by their sign. Not all of integers do: the high half of
+/// a product is that of other products then.
 fn is_grouped_freely(func: &Function<Tile>, body: Block) -> bool {
     let ty = func.ty(func.block_params(body)[0]).elem.scalar();
     one_function(func, body)
         .zip(ty)
-        .is_some_and(|(f, ty)| ty.is_int() && f.is_commutative() && f.is_associative(ty))
+        .is_some_and(|(f, ty)| f.is_commutative() && f.is_associative(ty))
 }
 
 #[cfg(test)]
@@ -108,7 +117,8 @@ mod tests {
         };
         assert!(free("i32", "binary.add %a, %b") && free("u8", "binary.min %b, %a"));
         // Of floats the sum rounds; the high half of a product does as much; a difference is no sum.
-        assert!(!free("fp32", "binary.add %a, %b"));
+        assert!(!free("fp32", "binary.add %a, %b") && !free("fp16", "binary.mul %a, %b"));
+        assert!(free("fp32", "binary.max %a, %b") && free("bf16", "binary.min_nan %a, %b"));
         assert!(!free("u32", "binary.umulhi %a, %b") && !free("i32", "binary.sub %a, %b"));
         assert!(!free("i32", "binary.add %a, %a"));
     }

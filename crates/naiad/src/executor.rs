@@ -5,7 +5,8 @@
 //! the reference executor's words.
 
 use crate::settings::Settings;
-use crate::{LaunchConfig, Result, small};
+use crate::small::Small;
+use crate::{LaunchConfig, Result};
 use naiad_cpu::dist::SiteInfo;
 use naiad_cpu::{Facts, Level, Outcome};
 use naiad_diag::{Diagnostic, Id};
@@ -56,6 +57,8 @@ impl Executor {
 #[derive(Default)]
 pub(crate) struct Compiled {
     written: OnceLock<Vec<bool>>,
+    /// The kernel behind the passes, if a first launch had to know it.
+    optimized: OnceLock<Arc<Function<Tile>>>,
     known: Mutex<Vec<(Facts, Code)>>,
     /// Whether there was a launch before.
     launched: AtomicBool,
@@ -88,8 +91,10 @@ impl Compiled {
         if let Some((_, found)) = known.iter().find(|(f, _)| *f == facts) {
             return found.clone();
         }
-        let mut func = code.func().clone();
-        naiad_opt::optimize(&mut func);
+        let mut func = match self.optimized.get() {
+            Some(optimized) => Function::clone(optimized),
+            None => optimized(code.func()),
+        };
         naiad_cpu::peel(&mut func);
         let made = naiad_cpu::Code::new(&func, &facts).map(|code| {
             Arc::new(Machine { code, func: Arc::new(func), reference: OnceLock::new() })
@@ -97,6 +102,18 @@ impl Compiled {
         known.push((facts, made.clone()));
         made
     }
+
+    /// The kernel for the reference executor as it becomes machine code.
+    fn in_order(&self, code: &naiad_interp::Code) -> naiad_interp::Code {
+        let func = self.optimized.get_or_init(|| Arc::new(optimized(code.func())));
+        naiad_interp::Code::new(func.clone())
+    }
+}
+
+fn optimized(func: &Function<Tile>) -> Function<Tile> {
+    let mut func = func.clone();
+    naiad_cpu::optimize(&mut func);
+    func
 }
 
 /// What a kernel is on its way to machine code.
@@ -113,8 +130,7 @@ pub enum Stage {
 /// A verified kernel at a stage, as text. No two of its arguments overlap.
 pub fn stage(func: &Function<Tile>, stage: Stage) -> Result<String> {
     Settings::checked()?;
-    let mut func = func.clone();
-    naiad_opt::optimize(&mut func);
+    let mut func = optimized(func);
     if stage == Stage::Optimized {
         return Ok(func.to_string());
     }
@@ -147,11 +163,15 @@ pub(crate) unsafe fn run(
         // SAFETY: as promised to this function.
         return unsafe { machine.lockstep.run(code, grid, args, config, options) };
     }
-    let small = executor == Executor::Auto
-        && plain
-        && machine.is_first()
-        && programs(grid) <= small::programs(code);
-    if executor != Executor::Reference && plain && !small {
+    let first = executor == Executor::Auto && plain && machine.is_first();
+    let small = first.then(|| Small::of(code)).filter(|small| programs(grid) <= small.programs);
+    if small.is_some_and(|small| small.in_order) {
+        let options = LaunchOptions { in_order: Some(naiad_cpu::multiply), ..*options };
+        let code = machine.in_order(code);
+        // SAFETY: as promised to this function.
+        return Ok(unsafe { naiad_interp::launch(&code, grid, args, &options) }?);
+    }
+    if executor != Executor::Reference && plain && small.is_none() {
         let mut arguments: Vec<naiad_cpu::Arg> = args.iter().map(argument).collect();
         let found = machine.get(code, &arguments)?;
         // Behind the arguments stands what only pointers made of integers reach.

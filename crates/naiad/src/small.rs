@@ -2,8 +2,9 @@
 //!
 //! Machine code takes milliseconds to make, and tests launch most kernels once, on a few thousand elements.
 //! So the first launch of a kernel is the reference executor's where that ends sooner. Nobody must see by
-//! the results which of the two it was: kernels whose results depend on the order in which an executor
-//! combines numbers are machine code from the first launch on.
+//! the results which of the two it was: what depends on the order in which numbers are combined is combined
+//! in that of machine code, and a kernel of which only the compiler knows that is machine code from the first
+//! launch on.
 
 use naiad_interp::Code;
 use naiad_opt::is_order_free;
@@ -12,8 +13,20 @@ use naiad_opt::is_order_free;
 /// what machine code takes at the median of kernels.
 const SMALL: u64 = 2_000_000;
 
-/// The most programs that a first launch may have to be small; 0 where none is.
-pub fn programs(code: &Code) -> u64 {
-    let work = code.work().filter(|_| is_order_free(code.func()));
-    work.map_or(0, |work| SMALL / work.max(1))
+/// Which first launches of a kernel are small, and how they are run.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Small {
+    /// The most programs that one may have; 0 where none is small.
+    pub programs: u64,
+    /// Numbers are combined in the order of machine code.
+    pub in_order: bool,
+}
+
+impl Small {
+    pub fn of(code: &Code) -> Small {
+        let in_order = !is_order_free(code.func());
+        let known = !in_order || naiad_cpu::combines_in_order(code.func());
+        let work = code.work(in_order).filter(|_| known);
+        Small { programs: work.map_or(0, |work| SMALL / work.max(1)), in_order }
+    }
 }

@@ -212,8 +212,6 @@ struct Dist<'a> {
     open: Option<group::Group>,
     /// Loads that wait for somebody to want their elements.
     waiting: Vec<Inst>,
-    /// Products that will be added to an accumulator, with the buffers of their operands.
-    products: FxHashMap<Value, whole::Product>,
     /// What is being made runs only in one of two versions, so that nothing else may build on it.
     in_version: bool,
     /// Of the machine's registers.
@@ -266,7 +264,6 @@ fn distributed(f: &Function<Tile>, facts: &Facts, vector_bytes: u32) -> Result<D
         grid,
         open: None,
         waiting: Vec::new(),
-        products: FxHashMap::default(),
         in_version: false,
         now: 0,
         vector_bytes,

@@ -117,9 +117,6 @@ impl Dist<'_> {
         if self.f.ty(result).is_scalar() {
             return self.only_element(inst);
         }
-        if self.add_product(inst)? {
-            return Ok(());
-        }
         if let TileOp::Load { hints, .. } = self.f.op(inst) {
             if self.plan.communicates || hints.volatile {
                 return self.keep(result);

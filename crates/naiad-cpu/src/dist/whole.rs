@@ -8,7 +8,7 @@ use super::{Buffer, Dist, Param, Place, Result, SiteInfo, stored};
 use naiad_ir::scalar::{BinaryFn, Predicate};
 use naiad_ir::thread::{RuntimeFn, ThreadElem, ThreadOp, Vector};
 use naiad_ir::tile::{Constant, MachineFact, TileOp};
-use naiad_ir::{Def, Effects, Inst, OpInfo, Scalar, Shape, Type, Value};
+use naiad_ir::{Def, Inst, OpInfo, Scalar, Shape, Type, Value};
 use naiad_opt::affine::Conjunct;
 use smallvec::SmallVec;
 
@@ -18,14 +18,6 @@ pub(super) struct Matrix {
     addr: Value,
     strides: [Value; 2],
     ty: Scalar,
-}
-
-/// A product that waits for the accumulator that it is added to.
-#[derive(Copy, Clone)]
-pub(super) struct Product {
-    a: Value,
-    b: Value,
-    operands: [Matrix; 2],
 }
 
 fn type_code(ty: Scalar) -> i64 {
@@ -247,66 +239,16 @@ impl Dist<'_> {
         if rank != 2 {
             return self.batched_dot(inst, a, b, acc, out);
         }
-        let operands = [self.matrix(a)?, self.matrix(b)?];
-        let product = Product { a, b, operands };
-        if acc.is_none() && self.is_added(result, out) {
-            self.products.insert(result, product);
-            return Ok(());
-        }
-        self.multiply(result, product, acc, out)
-    }
-
-    /// Whether the only thing that is done with a product is to add it to something.
-    fn is_added(&self, result: Value, out: Scalar) -> bool {
-        let [user] = *self.plan.users(result) else { return false };
-        let TileOp::Binary { f: BinaryFn::Add, a, b } = *self.f.op(user) else { return false };
-        let Def::Result(inst, _) = self.f.def(result) else { return false };
-        // Until then nothing may change what the operands lie in.
-        let block = self.f.insts(self.plan.home(self.f, result));
-        let mut between = block.iter().skip_while(|&&i| i != inst).take_while(|&&i| i != user);
-        let quiet =
-            between.all(|&i| matches!(self.f.op(i).effects(), Effects::Pure | Effects::Reads));
-        let exact = matches!(out, Scalar::F32 | Scalar::F64 | Scalar::I32);
-        block.contains(&user) && quiet && exact && a != b
-    }
-
-    /// An addition to which a product waits to be added.
-    pub(super) fn add_product(&mut self, inst: Inst) -> Result<bool> {
-        let TileOp::Binary { f: BinaryFn::Add, a, b } = *self.f.op(inst) else { return Ok(false) };
-        let (product, acc) = match (self.products.remove(&a), self.products.remove(&b)) {
-            (Some(p), None) => (p, b),
-            (None, Some(p)) => (p, a),
-            (Some(p), Some(q)) => {
-                // Both are products: the one is the accumulator of the other.
-                let out = self.f.ty(a).elem.scalar().unwrap_or(Scalar::F32);
-                self.multiply(a, p, None, out)?;
-                (q, a)
-            }
-            (None, None) => return Ok(false),
-        };
-        let result = self.f.results(inst)[0];
-        let out = self.f.ty(result).elem.scalar().unwrap_or(Scalar::F32);
-        self.multiply(result, product, Some(acc), out)?;
-        Ok(true)
-    }
-
-    fn multiply(
-        &mut self,
-        result: Value,
-        product: Product,
-        acc: Option<Value>,
-        out: Scalar,
-    ) -> Result<()> {
+        let [x, y] = [self.matrix(a)?, self.matrix(b)?];
         let shape = self.shape(result);
-        let (m, k, n) = (shape.dim(0), self.shape(product.a).dim(1), shape.dim(1));
-        debug_assert_eq!(self.shape(product.b).dim(1), n);
+        let (m, k, n) = (shape.dim(0), self.shape(a).dim(1), shape.dim(1));
+        debug_assert_eq!(self.shape(b).dim(1), n);
         let wide = match out {
             Scalar::F64 => Scalar::F64,
             s if s.is_float() => Scalar::F32,
             _ => Scalar::I32,
         };
         let c = self.accumulator(acc, shape, wide)?;
-        let [x, y] = product.operands;
         let mut codes = [x.ty, y.ty, wide].map(type_code);
         // In a loop the next operands mostly follow along k.
         if self.plan.home(self.f, result) != self.f.entry() {

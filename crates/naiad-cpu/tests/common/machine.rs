@@ -40,7 +40,7 @@ impl Machine {
     pub fn new(func: &Arc<Function<Tile>>, args: &[Arg], optimize: bool) -> Machine {
         let mut func = func.clone();
         if optimize {
-            naiad_opt::optimize(Arc::make_mut(&mut func));
+            naiad_cpu::optimize(Arc::make_mut(&mut func));
             naiad_cpu::peel(Arc::make_mut(&mut func));
             naiad_ir::verify(&func).unwrap_or_else(|e| panic!("{}\n{func}", e.message));
         }

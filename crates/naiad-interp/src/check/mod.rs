@@ -341,7 +341,7 @@ fn flagged(
             let again = |s: &Tile, t: &Tile| {
                 let (s, t) =
                     (dot::Matrix::new(s, x.ty, x.shape), dot::Matrix::new(t, y.ty, y.shape));
-                dot::dot(&s, &t, start, *out, &shape)
+                dot::dot(&s, &t, start, *out, &shape, None)
             };
             products::dot(x, y, acc.map(lanes), (&results[0], *out, shape), again)
         }
@@ -403,6 +403,7 @@ fn combined(
         grid: shared.grid,
         lift: None,
         naive: shared.naive,
+        in_order: shared.in_order,
         stopped: &stopped,
     };
     let job = Job {

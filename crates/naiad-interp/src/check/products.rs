@@ -132,7 +132,7 @@ fn product_lanes(a: Input<'_>, b: Input<'_>, to: &Shape, source: Option<Source>)
         crate::dot::Matrix::new(&ones, Scalar::F32, x.shape)
     };
     let counts =
-        crate::dot::dot(&count(a), &count(b), None, Scalar::F32, to).dense(Scalar::F32, to);
+        crate::dot::dot(&count(a), &count(b), None, Scalar::F32, to, None).dense(Scalar::F32, to);
     let mut slab = Slab::new(to.numel());
     for (i, o) in slice_mut(&mut slab, to.numel()).iter_mut().enumerate() {
         // SAFETY: the product has all lanes.
