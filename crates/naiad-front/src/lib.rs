@@ -19,10 +19,12 @@ pub mod host;
 mod library;
 mod lower;
 pub mod names;
+mod scan;
 mod source;
 mod value;
 
 pub use host::{FnRef, FunctionSource, Host, HostError, HostValue, ObjRef};
+pub use scan::function_end;
 
 use naiad_diag::{Diagnostic, Place};
 use naiad_ir::{Function, Pointer, Shape, Type, tile::Tile};

@@ -1,6 +1,7 @@
 //! A function's text, parsed. The only place that calls the Python parser.
 
 use crate::host::{FnRef, FunctionSource, Host};
+use crate::scan::Nesting;
 use crate::{KernelInfo, ParamInfo};
 use naiad_diag::{Diagnostic, Id, Place, Source};
 use ruff_python_ast::{self as ast, Expr, Stmt};
@@ -189,116 +190,6 @@ fn check_nesting(text: &str, source: &Arc<Source>, shift: isize) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How deep a tree may be at a place of the text.
-#[derive(Default)]
-struct Nesting {
-    /// For each bracket that is open: what may have made the tree deeper since the last comma in it.
-    open: Vec<usize>,
-    /// All of those, and what is outside of brackets since the line began.
-    operators: usize,
-    /// The quotes that end the text being read, and how many brackets were open before it. Of formatted
-    /// text only: what is in its braces is code.
-    text: Option<(&'static [u8], usize)>,
-}
-
-impl Nesting {
-    fn deeper(&mut self) {
-        self.operators += 1;
-        if let Some(own) = self.open.last_mut() {
-            *own += 1;
-        }
-    }
-
-    fn close(&mut self, to: usize) {
-        let closed: usize = self.open.drain(to.min(self.open.len())..).sum();
-        self.operators -= closed;
-    }
-
-    /// Reads on, and says by how much.
-    fn step(&mut self, bytes: &[u8], at: usize) -> usize {
-        if let Some((quotes, before)) = self.text {
-            match bytes[at] {
-                b'\\' => return 2,
-                b'\n' if quotes.len() == 1 => self.end(before),
-                _ if bytes[at..].starts_with(quotes) => {
-                    self.end(before);
-                    return quotes.len();
-                }
-                // Outside of braces it is text, and double ones are text too.
-                _ if self.open.len() == before && bytes[at..].starts_with(b"{{") => return 2,
-                b if self.open.len() == before && b != b'{' => return 1,
-                _ => {}
-            }
-        } else if let b'"' | b'\'' = bytes[at] {
-            let quotes: &[u8] = match bytes[at] {
-                b'"' if bytes[at..].starts_with(b"\"\"\"") => b"\"\"\"",
-                b'"' => b"\"",
-                _ if bytes[at..].starts_with(b"\'\'\'") => b"\'\'\'",
-                _ => b"\'",
-            };
-            let word = bytes[..at].iter().rev().take_while(|b| b.is_ascii_alphabetic());
-            if word.take(2).any(|b| matches!(b, b'f' | b'F' | b't' | b'T')) {
-                self.text = Some((quotes, self.open.len()));
-                return quotes.len();
-            }
-            return quotes.len() + plain_text(&bytes[at + quotes.len()..], quotes);
-        } else if bytes[at] == b'#' {
-            return bytes[at..].iter().position(|&b| b == b'\n').unwrap_or(bytes.len() - at);
-        }
-        match bytes[at] {
-            b'(' | b'[' | b'{' => {
-                self.open.push(1);
-                self.operators += 1;
-            }
-            b')' | b']' | b'}' => {
-                self.close(self.open.len().saturating_sub(1));
-                // A call of a call of a call.
-                self.deeper();
-            }
-            // What follows stands beside what was before, but for functions with several parameters.
-            b',' => {
-                if let Some(own) = self.open.last_mut() {
-                    self.operators -= std::mem::take(own);
-                }
-            }
-            b'l' if bytes[at..].starts_with(b"lambda") => {
-                self.operators += 1;
-                // Kept by the bracket around it.
-                if let [.., outer, _] = &mut self.open[..] {
-                    *outer += 1;
-                }
-            }
-            b'\n' if self.open.is_empty() => self.operators = 0,
-            // Anything that may make a tree one level deeper.
-            b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'~' | b'.' | b'<' | b'>' => {
-                self.deeper()
-            }
-            b' ' if at > 0 && !matches!(bytes[at - 1], b' ' | b'\n' | b',') => self.deeper(),
-            _ => {}
-        }
-        1
-    }
-
-    fn end(&mut self, before: usize) {
-        self.text = None;
-        self.close(before);
-    }
-}
-
-/// How long a text is whose first quotes have been read.
-fn plain_text(rest: &[u8], quotes: &[u8]) -> usize {
-    let mut at = 0;
-    while at < rest.len() {
-        match rest[at] {
-            b'\\' => at += 2,
-            b'\n' if quotes.len() == 1 => return at,
-            _ if rest[at..].starts_with(quotes) => return at + quotes.len(),
-            _ => at += 1,
-        }
-    }
-    rest.len()
 }
 
 fn lower_first(text: &str) -> String {

@@ -92,6 +92,12 @@ fn share(name: String, text: &Bound<'_, PyString>) -> PyResult<Arc<Source>> {
     Ok(source)
 }
 
+/// Where, in bytes, the function ends that begins at this byte of a file's text; none where none begins there.
+#[pyfunction]
+pub fn function_end(text: &str, start: usize) -> Option<usize> {
+    naiad::function_end(text.get(start..)?).map(|bytes| start + bytes)
+}
+
 /// The attribute of a `JITFunction` with what `naiad.runtime.source.find` found.
 pub const TEXT: &str = "_text";
 

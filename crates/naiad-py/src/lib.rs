@@ -62,6 +62,8 @@ mod _naiad {
     #[pymodule_export]
     use crate::gpu::{gpu_count, gpu_facts, gpu_synchronize};
     #[pymodule_export]
+    use crate::host::function_end;
+    #[pymodule_export]
     use crate::kernel::PyKernel;
     #[pymodule_export]
     use crate::launcher::{Launchable, set_hooked};

@@ -79,7 +79,7 @@ pub use naiad_front::host::{FnRef, FunctionSource, Host, HostError, HostValue, O
 pub use naiad_front::names::{
     PublicName, State as NameState, modules as language_modules, table as language_table,
 };
-pub use naiad_front::{Compiled, Options as CompileOptions, ParamSpec};
+pub use naiad_front::{Compiled, Options as CompileOptions, ParamSpec, function_end};
 pub use naiad_interp::poison;
 pub use naiad_interp::{LaunchOptions, Operand, PolicyKind, Printed, Report, View};
 pub use naiad_ir::types::MAX_NUMEL;

@@ -67,9 +67,9 @@ class _File:
     def block(self, first):
         """The bytes of the function whose first line this is; None where none is."""
         if first not in self.blocks:
-            lines = inspect.getblock(self.lines[first:])
-            is_def = any(line.lstrip().startswith(("def ", "async def ")) for line in lines)
-            self.blocks[first] = (self.starts[first], self.starts[first + len(lines)]) if is_def else None
+            start = self.starts[min(first, len(self.lines))]
+            end = _naiad.function_end(self.text, start)
+            self.blocks[first] = None if end is None else (start, end)
         return self.blocks[first]
 
 
