@@ -19,6 +19,7 @@ use crate::wide::Level;
 use naiad_diag::Diagnostic;
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Inst};
+use smallvec::SmallVec;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -321,7 +322,7 @@ impl Run<'_> {
         })
     }
 
-    fn slots(&self, programs: &Range<u64>, context: &Context<'_>) -> Vec<u64> {
+    fn slots(&self, programs: &Range<u64>, context: &Context<'_>) -> SmallVec<[u64; 32]> {
         let [x, y, _] = self.grid.map(u64::from);
         let first = programs.start;
         let coordinates = [first % x, first / x % y, first / x / y];

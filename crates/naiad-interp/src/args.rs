@@ -3,6 +3,7 @@
 use crate::debug::Printed;
 use naiad_diag::Diagnostic;
 use naiad_ir::Scalar;
+use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -32,10 +33,14 @@ pub struct TensorArg {
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     pub elem: Scalar,
-    pub shape: Vec<usize>,
+    pub shape: Axes<usize>,
     /// In elements; may be 0 or negative.
-    pub strides: Vec<isize>,
+    pub strides: Axes<isize>,
 }
+
+/// A number for each axis. Each launch makes such lists for all of its tensors, so that common ones take
+/// no memory of their own.
+pub type Axes<T> = SmallVec<[T; 4]>;
 
 /// Runs what it is given, once.
 pub type Long<'a> = dyn Fn(&mut dyn FnMut()) + 'a;

@@ -56,7 +56,7 @@ mod strided;
 pub mod thread;
 mod tile;
 
-pub use args::{Arg, LaunchOptions, Multiply, PolicyKind, TensorArg, View};
+pub use args::{Arg, Axes, LaunchOptions, Multiply, PolicyKind, TensorArg, View};
 pub use code::Code;
 pub use debug::{Operand, Printed};
 pub use oracle::Oracle;

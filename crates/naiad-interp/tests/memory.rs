@@ -3,6 +3,7 @@
 mod common;
 use common::*;
 use naiad_interp::{Arg, LaunchOptions, PolicyKind, TensorArg, View};
+use smallvec::smallvec;
 
 const ADD: &str = "tile @add(%x x: *fp32, %y y: *fp32, %o out: *fp32, %n n: i32) {
   %pid = program_id axis=0 : i32
@@ -168,8 +169,11 @@ fn names_the_lane_of_two_axes() {
 /// A view of `rows x cols` in rows of `pitch` elements.
 fn padded(data: &mut [i32], rows: usize, cols: usize, pitch: isize, first: usize) -> Arg {
     let Arg::Tensor(t) = tensor(data) else { panic!() };
-    let view =
-        View { elem: naiad_ir::Scalar::I32, shape: vec![rows, cols], strides: vec![pitch, 1] };
+    let view = View {
+        elem: naiad_ir::Scalar::I32,
+        shape: smallvec![rows, cols],
+        strides: smallvec![pitch, 1],
+    };
     Arg::Tensor(TensorArg { address: t.address + 4 * first, view: Some(view), ..t })
 }
 
@@ -257,7 +261,7 @@ fn a_pointer_of_no_known_origin_may_be_in_any_view_of_the_storage() {
     let (mut x, mut out) = (vec![7i32; 8], vec![0i64]);
     let start = x.as_mut_ptr() as usize;
     let part = |first: usize| {
-        let view = View { elem: naiad_ir::Scalar::I32, shape: vec![2], strides: vec![1] };
+        let view = View { elem: naiad_ir::Scalar::I32, shape: smallvec![2], strides: smallvec![1] };
         Arg::Tensor(TensorArg {
             address: start + 4 * first,
             storage: start..start + 32,

@@ -2,7 +2,7 @@
 
 use crate::convert::is_a;
 use crate::tensor::{Trouble, beyond, elem_of, extent, no_such_dtype, tensor, unfit};
-use naiad::{Location, Scalar, Tensor, View};
+use naiad::{Axes, Location, Scalar, Tensor, View};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -50,8 +50,8 @@ pub fn array_like(obj: &Bound<'_, PyAny>) -> Result<Tensor, Trouble> {
 struct Array {
     elem: Scalar,
     address: usize,
-    shape: Vec<usize>,
-    byte_strides: Vec<isize>,
+    shape: Axes<usize>,
+    byte_strides: Axes<isize>,
     writable: bool,
     /// The addresses that its elements span.
     extent: Range<usize>,
@@ -93,7 +93,7 @@ impl Array {
             Some(strides) => strides.extract()?,
             None => row_major(&shape, elem.size()),
         };
-        Array::new(elem, address, shape, byte_strides, !read_only)
+        Array::new(elem, address, shape.into(), byte_strides.into(), !read_only)
     }
 
     /// Reads `__array_struct__` of an array of NumPy's, a twentieth as dear.
@@ -116,14 +116,14 @@ impl Array {
         let elem = elem_of_kind(obj, kind, found.itemsize as usize, native)?;
         let shape = shape.iter().map(|&n| n as usize).collect();
         let writable = found.flags & WRITABLE != 0;
-        Array::new(elem, found.data as usize, shape, byte_strides.to_vec(), writable)
+        Array::new(elem, found.data as usize, shape, byte_strides.into(), writable)
     }
 
     fn new(
         elem: Scalar,
         address: usize,
-        shape: Vec<usize>,
-        byte_strides: Vec<isize>,
+        shape: Axes<usize>,
+        byte_strides: Axes<isize>,
         writable: bool,
     ) -> Result<Array, Trouble> {
         match extent(address, elem.size(), &shape, &byte_strides) {

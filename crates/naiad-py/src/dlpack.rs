@@ -5,7 +5,7 @@
 //! are asked the long way, and so is whatever the table has no answer for, since then the long way has
 //! the better message.
 
-use naiad::{Location, Scalar};
+use naiad::{Axes, Location, Scalar};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyType};
@@ -18,8 +18,8 @@ pub struct Shown {
     pub elem: Scalar,
     pub address: usize,
     pub location: Location,
-    pub shape: Vec<usize>,
-    pub strides: Vec<isize>,
+    pub shape: Axes<usize>,
+    pub strides: Axes<isize>,
     /// Whether it may be a view that negates its memory when read. Such are the imaginary parts of
     /// conjugates, and elements of a part of complex numbers are an even number of places apart.
     pub may_negate: bool,

@@ -14,8 +14,8 @@ use crate::run::run;
 use crate::tensor::{Trouble, plain_tensor, tensor};
 use crate::warm::Warm;
 use naiad::{
-    Descriptor, Diagnostic, GpuCode, Grid, Kernel, KernelOptions, Location, ParamSelector,
-    ParamSpec, Slot, Value,
+    Descriptor, Diagnostic, GpuCode, Grid, HostValue, Kernel, KernelOptions, Location,
+    ParamSelector, ParamSpec, Slot, Value,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -23,6 +23,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// One kernel with its compiled variants.
@@ -426,6 +427,10 @@ impl PyKernel {
 
     /// What an object is as the argument of a parameter.
     pub fn value(&self, object: &Object<'_>, is_constexpr: bool) -> Result<Value, Trouble> {
+        // By class alone first: nearly all arguments are an int of Python's own or a plain tensor.
+        if let Ok(i) = object.cast_exact::<PyInt>() {
+            return Ok(Value::Host(HostValue::Int(int(i)?)));
+        }
         if let Some(tensor) = plain_tensor(object)? {
             return Ok(Value::Tensor(tensor));
         }
@@ -523,12 +528,12 @@ fn counts<'py>(py: Python<'py>, grid: &Object<'py>) -> PyResult<Grid> {
             }
         }
     };
-    let items = items.iter().enumerate().map(count).collect::<PyResult<Vec<_>>>()?;
+    let items = items.iter().enumerate().map(count).collect::<PyResult<SmallVec<[_; 3]>>>()?;
     Grid::new(&items).map_err(|e| exception(py, &e))
 }
 
 /// The items of a tuple or list.
-fn items<'py>(object: &Object<'py>) -> Option<Vec<Object<'py>>> {
+fn items<'py>(object: &Object<'py>) -> Option<SmallVec<[Object<'py>; 3]>> {
     let tuple = object.cast::<PyTuple>().map(|t| t.iter().collect());
     tuple.ok().or_else(|| object.cast::<PyList>().ok().map(|l| l.iter().collect()))
 }

@@ -123,9 +123,13 @@ fn kernel_of<'py>(function: &Bound<'py, Launchable>) -> PyResult<Option<Bound<'p
     if HOOKED.load(Relaxed) || !function.get_type().getattr(intern!(py, "run"))?.is(run) {
         return Ok(None);
     }
-    let own = function.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+    // SAFETY: attached, with an object whose class has a dictionary for each.
+    let own = unsafe {
+        let own = ffi::PyObject_GenericGetDict(function.as_ptr(), std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, own)?.cast_into::<PyDict>()?
+    };
     let hooks = own.get_item(intern!(py, "pre_run_hooks"))?;
-    let hooks = hooks.and_then(|hooks| hooks.cast_into::<PyList>().ok());
+    let hooks = hooks.as_ref().and_then(|hooks| hooks.cast::<PyList>().ok());
     if hooks.is_none_or(|hooks| !hooks.is_empty()) || own.contains(intern!(py, "run"))? {
         return Ok(None);
     }

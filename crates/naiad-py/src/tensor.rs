@@ -205,7 +205,7 @@ fn torch_like(obj: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> Result<Ten
             }
         }
     };
-    let view = View { elem, shape, strides };
+    let view = View { elem, shape: shape.into(), strides: strides.into() };
     let location = Location::Host;
     Ok(Tensor { elem, address, storage, view: Some(view), writable: true, location })
 }

@@ -123,7 +123,7 @@ impl<'a> SliceView<'a> {
             )));
         }
         let size = elem.size();
-        let view = naiad_interp::View { elem, shape, strides };
+        let view = naiad_interp::View { elem, shape: shape.into(), strides: strides.into() };
         Ok(Tensor {
             elem,
             address: address + offset * size,
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!((t.elem, t.writable, t.storage), (Scalar::F32, false, base..base + 24));
         assert!(tensor(&mut x).writable);
         let t = tensor(SliceView::of(&x).shape(&[2, 3]));
-        assert_eq!(t.view.unwrap().strides, [3, 1]);
+        assert_eq!(t.view.unwrap().strides.as_slice(), [3, 1]);
         let t = tensor(SliceView::of(&x).shape(&[3]).strides(&[-2]).offset(5));
         assert_eq!(t.address, base + 20);
     }

@@ -13,6 +13,7 @@ use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, LaunchOptions, Oracle, PolicyKind, Report};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Inst};
+use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -172,7 +173,7 @@ pub(crate) unsafe fn run(
         return Ok(unsafe { naiad_interp::launch(&code, grid, args, &options) }?);
     }
     if executor != Executor::Reference && plain && small.is_none() {
-        let mut arguments: Vec<naiad_cpu::Arg> = args.iter().map(argument).collect();
+        let mut arguments: SmallVec<[naiad_cpu::Arg; 8]> = args.iter().map(argument).collect();
         let found = machine.get(code, &arguments)?;
         // Behind the arguments stands what only pointers made of integers reach.
         arguments.extend(code.reachable(options.exposed).iter().map(exposed));

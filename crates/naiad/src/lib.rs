@@ -81,7 +81,7 @@ pub use naiad_front::names::{
 };
 pub use naiad_front::{Compiled, Options as CompileOptions, ParamSpec, function_end};
 pub use naiad_interp::poison;
-pub use naiad_interp::{LaunchOptions, Operand, PolicyKind, Printed, Report, View};
+pub use naiad_interp::{Axes, LaunchOptions, Operand, PolicyKind, Printed, Report, View};
 pub use naiad_ir::types::MAX_NUMEL;
 pub use naiad_ir::{Elem, Pointer, Scalar, Type};
 pub use options::LaunchConfig;

@@ -81,6 +81,7 @@ impl Values {
     }
 
     /// Takes `value` for the parameter at `index`; gives what that becomes of it.
+    #[inline]
     pub fn take(
         &mut self,
         param: &Param,
@@ -93,6 +94,7 @@ impl Values {
         }
     }
 
+    #[inline]
     fn run_time(
         &mut self,
         at: Place<'_>,
@@ -137,6 +139,7 @@ impl Values {
         Ok(ParamSpec::Tuple { items: specs.collect::<std::result::Result<_, _>>()?, names })
     }
 
+    #[inline]
     fn tensor(
         &mut self,
         at: Place<'_>,

@@ -6,6 +6,7 @@ use naiad_diag::{Diagnostic, Source};
 use naiad_interp::{Arg, Code, LaunchOptions, Report, TensorArg, View, launch};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Scalar};
+use smallvec::smallvec;
 use std::sync::Arc;
 
 /// Types of elements that tests keep in vectors.
@@ -45,7 +46,7 @@ pub fn tensor<T: Element>(data: &mut [T]) -> Arg {
     Arg::Tensor(TensorArg {
         address: range.start as usize,
         storage: range.start as usize..range.end as usize,
-        view: Some(View { elem: T::SCALAR, shape: vec![data.len()], strides: vec![1] }),
+        view: Some(View { elem: T::SCALAR, shape: smallvec![data.len()], strides: smallvec![1] }),
         writable: true,
     })
 }
