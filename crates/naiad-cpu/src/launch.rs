@@ -355,7 +355,11 @@ impl Run<'_> {
             Param::Stop => self.stop.as_ptr().addr() as u64,
             Param::Writes => context.turn.map_or(0, |turn| turn.writes.as_ptr().addr() as u64),
         };
-        self.code.params.iter().map(slot).collect()
+        let mut slots = SmallVec::new();
+        for param in &self.code.params {
+            slots.push(slot(param));
+        }
+        slots
     }
 }
 

@@ -46,21 +46,22 @@ pub fn show(obj: &Bound<'_, PyAny>) -> Option<Shown> {
     if rank > 0 && (out.shape.is_null() || out.strides.is_null()) {
         return None;
     }
-    let list = |start: *const i64, rank: usize| match rank {
+    let list = |start: *const i64| match rank {
         0 => &[],
         // SAFETY: the tensor has as many extents and strides, and nothing is done to it meanwhile.
         _ => unsafe { std::slice::from_raw_parts(start, rank) },
     };
-    let may_negate = list(out.strides, rank).iter().all(|s| s & 1 == 0);
-    let rank = if location == Location::Host { rank } else { 0 };
-    Some(Shown {
-        elem,
-        address: (out.data as usize).wrapping_add(out.byte_offset as usize),
-        location,
-        shape: list(out.shape, rank).iter().map(|&n| n as usize).collect(),
-        strides: list(out.strides, rank).iter().map(|&s| s as isize).collect(),
-        may_negate,
-    })
+    let strides = list(out.strides);
+    let may_negate = strides.iter().all(|s| s & 1 == 0);
+    let (shape, strides) = match location {
+        Location::Host => (
+            list(out.shape).iter().map(|&n| n as usize).collect(),
+            strides.iter().map(|&s| s as isize).collect(),
+        ),
+        Location::Cuda(_) => Default::default(),
+    };
+    let address = (out.data as usize).wrapping_add(out.byte_offset as usize);
+    Some(Shown { elem, address, location, shape, strides, may_negate })
 }
 
 /// The stream on which torch queues work for a GPU just now; none where its classes have no table.

@@ -9,6 +9,7 @@ use crate::convert::{
 use crate::describe::{describe, hex, options};
 use crate::errors::{exception, human, refused};
 use crate::gpu;
+use crate::grid;
 use crate::host::{PyHost, default_object};
 use crate::run::run;
 use crate::tensor::{Trouble, plain_tensor, tensor};
@@ -21,9 +22,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// One kernel with its compiled variants.
@@ -249,7 +249,7 @@ impl PyKernel {
         let mut bound = None;
         let counts = match grid.is_callable() {
             true => this.grid(py, grid, bound.insert(this.bind_arguments(py, call)?)),
-            false => counts(py, grid),
+            false => grid::counts(py, grid),
         };
         if !check::is_active()
             && let Some((mut launch, compiled)) = this.warm.launch(this, py, call)
@@ -369,8 +369,7 @@ impl PyKernel {
         bound: &Arguments<'py>,
     ) -> PyResult<Grid> {
         let meta = self.by_name(py, bound)?;
-        let answer = grid.call1((&meta,)).map_err(|e| not_a_grid(py, grid, &meta, e))?;
-        counts(py, &answer)
+        grid::asked(py, grid, &meta)
     }
 
     /// The launch; compiles first where needed.
@@ -479,63 +478,6 @@ fn descriptor(object: &Object<'_>) -> Result<Value, Trouble> {
         pad_with_nan: object.getattr("padding")?.eq("nan")?,
         round_f32_to_tf32: object.getattr("round_f32_to_tf32")?.is_truthy()?,
     })))
-}
-
-/// What to raise where a call for the grid failed. If the function cannot even be called so, the
-/// exception of the call says so in terms of Python's.
-fn not_a_grid(py: Python<'_>, grid: &Object<'_>, meta: &Bound<'_, PyDict>, e: PyErr) -> PyErr {
-    let fits = || -> PyResult<bool> {
-        let signature = py.import("inspect")?.call_method1("signature", (grid,))?;
-        Ok(signature.call_method1("bind", (meta,)).is_ok())
-    };
-    if !e.is_instance_of::<PyTypeError>(py) || fits().unwrap_or(true) {
-        return e;
-    }
-    let message = "a function that is given for a grid is called with one argument, a dictionary of the kernel's arguments, and this one does not take that";
-    exception(py, &Grid::error(message).with_help("write `lambda meta: (...)`"))
-}
-
-/// A grid that is a tuple or a list.
-fn counts<'py>(py: Python<'py>, grid: &Object<'py>) -> PyResult<Grid> {
-    let raise = |message: String| exception(py, &Grid::error(message));
-    let Some(items) = items(grid) else {
-        let what = grid.get_type().name()?;
-        let hint = if grid.is_instance_of::<PyInt>() {
-            format!(": write `({grid},)`")
-        } else {
-            String::new()
-        };
-        return Err(raise(format!(
-            "a grid is a tuple or a list of integers, not one {what}{hint}"
-        )));
-    };
-    let count = |(axis, item): (usize, &Object<'py>)| -> PyResult<i128> {
-        if let Ok(count) = item.cast_exact::<PyInt>()
-            && let Ok(count) = int(count)
-        {
-            return Ok(count);
-        }
-        let is_int = !item.is_instance_of::<PyBool>() && !item.is_instance_of::<PyFloat>();
-        let index = is_int.then(|| item.call_method0(intern!(py, "__index__")).ok()).flatten();
-        match index {
-            Some(i) => i.extract(),
-            None => {
-                let what = format!(
-                    "the grid's count along axis {axis} is {}, which is no integer",
-                    item.repr()?
-                );
-                Err(raise(what))
-            }
-        }
-    };
-    let items = items.iter().enumerate().map(count).collect::<PyResult<SmallVec<[_; 3]>>>()?;
-    Grid::new(&items).map_err(|e| exception(py, &e))
-}
-
-/// The items of a tuple or list.
-fn items<'py>(object: &Object<'py>) -> Option<SmallVec<[Object<'py>; 3]>> {
-    let tuple = object.cast::<PyTuple>().map(|t| t.iter().collect());
-    tuple.ok().or_else(|| object.cast::<PyList>().ok().map(|l| l.iter().collect()))
 }
 
 /// Shows what there is to show of a compilation, unless that was done.

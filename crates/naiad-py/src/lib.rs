@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! launcher   kernel[grid], and the call of it
+//! grid       what stands in the brackets
 //! call       the arguments of a call
 //! kernel     Kernel: bind, specialize, launch
 //! warm       launches like those before: the hot path
@@ -35,6 +36,7 @@ mod dlpack;
 mod dtype;
 mod errors;
 mod gpu;
+mod grid;
 mod host;
 mod interned;
 mod interrupt;

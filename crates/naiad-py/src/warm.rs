@@ -20,7 +20,6 @@ use crate::kernel::{PyKernel, Ready};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 use pyo3::{Borrowed, PyTraverseError, PyVisit};
-use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// So many kinds of launches of one kernel are kept, the latest first.
@@ -66,11 +65,22 @@ impl Warm {
         py: Python<'py>,
         call: &Call<'_, 'py>,
     ) -> Option<(naiad::Launch, Bound<'py, PyCompiled>)> {
-        let alike: SmallVec<[Arc<Kind>; 2]> =
-            self.lock().iter().filter(|kind| kind.is_of(call)).cloned().collect();
-        alike
-            .iter()
-            .find_map(|kind| Some((kind.launch(kernel, py, call)?, kind.compiled.bind(py).clone())))
+        let mut from = 0;
+        loop {
+            // Not locked while values are read, which may run Python.
+            let (at, kind) = self.alike(call, from)?;
+            if let Some(launch) = kind.launch(kernel, py, call) {
+                return Some((launch, kind.compiled.bind(py).clone()));
+            }
+            from = at + 1;
+        }
+    }
+
+    /// The first of those from a place on that have the form and the constants of a call.
+    fn alike(&self, call: &Call<'_, '_>, from: usize) -> Option<(usize, Arc<Kind>)> {
+        let kinds = self.lock();
+        let at = (from..kinds.len()).find(|&at| kinds[at].is_of(call))?;
+        Some((at, kinds[at].clone()))
     }
 
     /// Keeps what a launch of this call came to.

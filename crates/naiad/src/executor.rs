@@ -173,7 +173,10 @@ pub(crate) unsafe fn run(
         return Ok(unsafe { naiad_interp::launch(&code, grid, args, &options) }?);
     }
     if executor != Executor::Reference && plain && small.is_none() {
-        let mut arguments: SmallVec<[naiad_cpu::Arg; 8]> = args.iter().map(argument).collect();
+        let mut arguments = SmallVec::<[naiad_cpu::Arg; 8]>::new();
+        for arg in args {
+            arguments.push(argument(arg));
+        }
         let found = machine.get(code, &arguments)?;
         // Behind the arguments stands what only pointers made of integers reach.
         arguments.extend(code.reachable(options.exposed).iter().map(exposed));

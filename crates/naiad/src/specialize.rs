@@ -238,10 +238,9 @@ impl Number {
         match self {
             Number::Bool(_) => Some(Scalar::I1),
             Number::Float(_) => Some(Scalar::F32),
-            Number::Int(i) => {
-                let fits = [Scalar::I32, Scalar::I64, Scalar::U64];
-                fits.into_iter().find(|s| (s.int_min()..=s.int_max()).contains(&i))
-            }
+            Number::Int(i) if i32::try_from(i).is_ok() => Some(Scalar::I32),
+            Number::Int(i) if i64::try_from(i).is_ok() => Some(Scalar::I64),
+            Number::Int(i) => u64::try_from(i).is_ok().then_some(Scalar::U64),
         }
     }
 

@@ -184,12 +184,14 @@ impl GpuCode {
         args: &[Arg],
         stream: RawStream,
     ) -> Result<()> {
-        let bits = |arg: &Arg| match arg {
-            Arg::Scalar(bits) => *bits,
-            Arg::Tensor(tensor) => tensor.address as u64,
-        };
         // A value is read from its first bytes, as many as its type has.
-        let mut values: SmallVec<[u64; 24]> = args.iter().map(bits).collect();
+        let mut values = SmallVec::<[u64; 24]>::new();
+        for arg in args {
+            values.push(match arg {
+                Arg::Scalar(bits) => *bits,
+                Arg::Tensor(tensor) => tensor.address as u64,
+            });
+        }
         values.push(u64::from(grid[0]));
         let mut watching = self.faults.as_ref().map(|faults| (faults, faults.lock()));
         // What a graph launches later is told of at the next wait.
@@ -198,8 +200,10 @@ impl GpuCode {
             is_later = stream.is_capturing(self.gpu.context()).map_err(|e| self.gpu.fault(&e))?;
             values.extend(faults.begin(record, grid, args));
         }
-        let params: SmallVec<[*const c_void; 24]> =
-            values.iter().map(|value| std::ptr::from_ref(value).cast()).collect();
+        let mut params = SmallVec::<[*const c_void; 24]>::new();
+        for value in &values {
+            params.push(std::ptr::from_ref(value).cast());
+        }
         let blocks = self.ptx.code.blocks(grid);
         self.fits(blocks)?;
         self.gpu.remember(&self.name, grid);

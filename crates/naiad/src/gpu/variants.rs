@@ -126,7 +126,11 @@ impl Known {
                 Asks::Within(numbers) => divisible | if numbers.contain(bits) { WITHIN } else { 0 },
             }
         };
-        Known(args.into_iter().map(fact).collect())
+        let mut known = SmallVec::new();
+        for arg in args {
+            known.push(fact(arg));
+        }
+        Known(known)
     }
 
     /// As the compiler takes them, of a kernel of which this was asked.
