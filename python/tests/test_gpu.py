@@ -120,6 +120,41 @@ def test_code_is_compiled_for_what_arguments_are_divisible_by(script):
     assert out.splitlines() == ["[True, True, True]", "True False False", "[False, False]"]
 
 
+def test_launches_like_one_before(script):
+    out = script(
+        """
+        z, host = Array(1000, 4), np.zeros(1000, np.float32)
+        for n in 1000, 1000, 1000, 7, 1, 1000:
+            kept = add[(4,)](x, y, n, BLOCK=256)
+        print(kept is add[(4,)](x, y, 3000, BLOCK=256), kept is add[(4,)](x, y, 7, BLOCK=256))
+        print(["ld.global.v4" in add[(4,)](a, y, 1024, BLOCK=1024).asm["ptx"] for a in (x, x, z, x, z)])
+        said(lambda: add[(4,)](x, host, 1000, BLOCK=256))
+        said(lambda: add[(4,)](host, host, 1000, BLOCK=256))
+        for _ in range(3):
+            compiled = add[(1,)](y, x, 64, BLOCK=256)
+        compiled[(1,)](y, x, 64, 256, stream=4096)
+        add[lambda meta: (meta["n"] // 32,)](y, x, 64, BLOCK=256)
+        add[(0,)](y, x, 64, BLOCK=256)
+        print(x.address, y.address)
+        """
+    )
+    lines = out.splitlines()
+    assert lines[0] == "True False"
+    assert lines[1] == "[True, True, False, True, False]"
+    assert "the arguments of `add` are on different devices" in out
+    assert lines[-2] == "fine"
+    x, y = lines[-1].split()
+    launched = [line.split() for line in script.log()]
+    assert [line[-1].split(",")[2] for line in launched[:7]] == ["1000", "1000", "1000", "7", "4", "1000", "3000"]
+    assert [f"{line[1]} {line[-2]} {line[-1]}" for line in launched[-5:]] == [
+        f"grid=1,1,1 stream=0 params={y},{x},64,1",
+        f"grid=1,1,1 stream=0 params={y},{x},64,1",
+        f"grid=1,1,1 stream=0 params={y},{x},64,1",
+        f"grid=1,1,1 stream=4096 params={y},{x},64,1",
+        f"grid=1,1,1 stream=0 params={y},{x},64,2",
+    ]
+
+
 def test_devices_are_not_mixed(script):
     out = script(
         """

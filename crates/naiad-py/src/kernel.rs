@@ -22,7 +22,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 use std::sync::Arc;
 
@@ -426,9 +426,12 @@ impl PyKernel {
 
     /// What an object is as the argument of a parameter.
     pub fn value(&self, object: &Object<'_>, is_constexpr: bool) -> Result<Value, Trouble> {
-        // By class alone first: nearly all arguments are an int of Python's own or a plain tensor.
+        // By class alone first: nearly all arguments are numbers of Python's own or plain tensors.
         if let Ok(i) = object.cast_exact::<PyInt>() {
             return Ok(Value::Host(HostValue::Int(int(i)?)));
+        }
+        if let Ok(f) = object.cast_exact::<PyFloat>() {
+            return Ok(Value::Host(HostValue::Float(f.value())));
         }
         if let Some(tensor) = plain_tensor(object)? {
             return Ok(Value::Tensor(tensor));
