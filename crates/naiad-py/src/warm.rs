@@ -161,8 +161,11 @@ impl Kind {
                 (Some(constant), _) => constants.push(constant),
                 (None, Some(at)) => values.push((index, Given::Argument(at))),
                 (None, None) => {
-                    let default = kernel.defaults[index].as_ref()?.clone_ref(compiled.py());
-                    values.push((index, Given::Default(default)));
+                    let default = kernel.defaults[index].as_ref()?.bind(compiled.py());
+                    // A constant that the kernel holds is what it was.
+                    if !param.info.is_constexpr || Constant::new(default.as_borrowed()).is_none() {
+                        values.push((index, Given::Default(default.clone().unbind())));
+                    }
                 }
             }
         }
