@@ -35,7 +35,7 @@ pub mod wide;
 pub use facts::Facts;
 pub use launch::{Arg, Code, Fault, Host, Options, Outcome};
 pub use naiad_kernels::Level as Processor;
-pub use order::{combines_in_order, multiply};
+pub use order::{multiplies_as_optimized, multiply, programs_in_order};
 pub use peel::peel;
 pub use wide::Level;
 

@@ -4,27 +4,57 @@
 //! |---|---|
 //! | product of matrices | that of [`multiply`], which starts from the accumulator |
 //! | scan | along the axis |
+//! | atomic op | lane after lane, of one program: others come in between |
 //! | reduction | that of its loop nest, which only this compiler knows |
 //!
 //! The reference executor has the same for whoever asks it, so a kernel without such reductions gives the same
 //! bits wherever it is run.
 
+use naiad_ir::scalar::{BinaryFn, TernaryFn};
 use naiad_ir::tile::{Tile, TileOp};
 use naiad_ir::{Block, Effects, Function, Inst, OpInfo, Scalar, Value};
+use std::cell::Cell;
 
 pub use naiad_kernels::dot::dot as multiply;
 
-/// Whether results depend on no order but what [`multiply`] and scans have.
-pub fn combines_in_order(func: &Function<Tile>) -> bool {
-    naiad_opt::is_order_free_but(func, &|op| match op {
+/// Up to how many programs results depend on no order but those; 0 where they depend on others.
+pub fn programs_in_order(func: &Function<Tile>) -> u64 {
+    let updates = Cell::new(false);
+    let known = |op: &TileOp| match op {
         // A product that is narrower than its sums is rounded where it is kept.
         TileOp::Dot { a, out, .. } => match out {
             Scalar::F32 => func.ty(*a).elem.scalar() != Some(Scalar::F64),
             out => *out == Scalar::F64,
         },
         TileOp::Scan { .. } => true,
+        TileOp::AtomicRmw { .. } => {
+            updates.set(true);
+            true
+        }
         _ => false,
-    })
+    };
+    match (naiad_opt::is_order_free_but(func, &known), updates.get()) {
+        (false, _) => 0,
+        (true, true) => 1,
+        (true, false) => u64::MAX,
+    }
+}
+
+/// Whether the passes may change in which order a kernel multiplies: whether a product may be added to
+/// something.
+pub fn multiplies_as_optimized(func: &Function<Tile>) -> bool {
+    let (mut products, mut sums) = (false, false);
+    func.walk(&mut |inst| match func.op(inst) {
+        TileOp::Dot { acc: None, .. } => products = true,
+        // What becomes a sum where an operand turns out to be a constant, too.
+        TileOp::Binary { f: BinaryFn::Add | BinaryFn::Sub, a, .. }
+        | TileOp::Ternary { f: TernaryFn::Fma | TernaryFn::FmaOdd, a, .. } => {
+            let ty = func.ty(*a);
+            sums |= ty.shape.rank() == 2 && ty.elem.scalar().is_some_and(Scalar::is_float);
+        }
+        _ => {}
+    });
+    products && sums
 }
 
 /// Makes products start from what they are added to.
@@ -68,8 +98,7 @@ fn in_block(func: &mut Function<Tile>, uses: &[u32], block: Block) {
 
 /// Of the last op: the product that it adds to something and that nobody else wants, and to what.
 fn added_product(func: &Function<Tile>, uses: &[u32], insts: &[Inst]) -> Option<(usize, Value)> {
-    let TileOp::Binary { f: naiad_ir::scalar::BinaryFn::Add, a, b } = *func.op(*insts.last()?)
-    else {
+    let TileOp::Binary { f: BinaryFn::Add, a, b } = *func.op(*insts.last()?) else {
         return None;
     };
     let product = |v: Value| {
@@ -92,7 +121,7 @@ fn added_product(func: &Function<Tile>, uses: &[u32], insts: &[Inst]) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::{accumulate_products, combines_in_order};
+    use super::{accumulate_products, multiplies_as_optimized, programs_in_order};
     use naiad_ir::Function;
     use naiad_ir::tile::Tile;
 
@@ -153,11 +182,12 @@ mod tests {
     yield values=[%c]
   } : <16xfp32>
 ";
-        assert!(combines_in_order(&kernel(&format!("  %p = {PRODUCT}\n"))));
-        assert!(combines_in_order(&kernel(
-            &reduce.replace("reduce", "scan").replace("<16x", "<16x16x")
-        )));
-        assert!(!combines_in_order(&kernel(reduce)));
-        assert!(combines_in_order(&kernel(&reduce.replace("add", "max"))));
+        let product = kernel(&format!("  %p = {PRODUCT}\n"));
+        assert!(programs_in_order(&product) > 1 && !multiplies_as_optimized(&product));
+        let scan = kernel(&reduce.replace("reduce", "scan").replace("<16x", "<16x16x"));
+        assert!(programs_in_order(&scan) > 1);
+        assert_eq!(programs_in_order(&kernel(reduce)), 0);
+        assert_eq!(programs_in_order(&kernel("  %o = atomic.add %q, %u : fp32\n")), 1);
+        assert!(programs_in_order(&kernel(&reduce.replace("add", "max"))) > 1);
     }
 }

@@ -10,7 +10,7 @@
 //!                                              Tile IR, verified
 //! ```
 //!
-//! [`inspect`] reads a kernel's parameters, [`compile`] makes one specialization. What cannot be
+//! [`inspect`] reads a kernel's parameters, [`compile`] makes one specialization; [`Syntax`] does both. What cannot be
 //! compiled is a [`Diagnostic`] at its line; nothing here panics on any text.
 
 mod builtins;
@@ -105,7 +105,7 @@ pub struct ParamInfo {
 
 /// Parses the function and reads its parameters.
 pub fn inspect(host: &dyn Host, kernel: FnRef) -> Result<KernelInfo, Box<Diagnostic>> {
-    Ok(source::Parsed::new(host, kernel)?.info())
+    Ok(Syntax::of(host, kernel)?.info())
 }
 
 /// A verified kernel. Its IR parameters are the run-time ones of the specialization, in order,
@@ -127,5 +127,32 @@ pub fn compile(
     specs: &[ParamSpec],
     options: &Options,
 ) -> Result<Compiled, Box<Diagnostic>> {
-    lower::compile(host, kernel, specs, options)
+    Syntax::of(host, kernel)?.compile(host, specs, options)
+}
+
+/// A kernel's text, parsed, for whoever both inspects and compiles it.
+pub struct Syntax {
+    kernel: FnRef,
+    parsed: source::Parsed,
+}
+
+impl Syntax {
+    pub fn of(host: &dyn Host, kernel: FnRef) -> Result<Syntax, Box<Diagnostic>> {
+        Ok(Syntax { kernel, parsed: source::Parsed::new(host, kernel)? })
+    }
+
+    /// See [`inspect`].
+    pub fn info(&self) -> KernelInfo {
+        self.parsed.info()
+    }
+
+    /// See [`compile`].
+    pub fn compile(
+        self,
+        host: &dyn Host,
+        specs: &[ParamSpec],
+        options: &Options,
+    ) -> Result<Compiled, Box<Diagnostic>> {
+        lower::compile(host, self.kernel, self.parsed, specs, options)
+    }
 }

@@ -10,7 +10,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyDict, PyFloat, PyFunction, PyInt, PyList, PyModule, PyString, PyTuple, PyType,
+    PyBool, PyFloat, PyFunction, PyInt, PyList, PyModule, PyString, PyTuple, PyType,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -148,10 +148,12 @@ fn too_wide(i: &Bound<'_, PyInt>) -> PyErr {
 pub fn numpy_scalar<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = obj.py();
     // Whoever holds one has imported NumPy; nobody else shall have to.
-    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-    let Some(numpy) = modules.cast::<PyDict>()?.get_item(intern!(py, "numpy"))? else {
-        return Ok(None);
+    // SAFETY: attached to the interpreter; gives a module, or nothing and maybe an exception.
+    let numpy = unsafe {
+        let found = ffi::PyImport_GetModule(intern!(py, "numpy").as_ptr());
+        Bound::from_owned_ptr_or_opt(py, found)
     };
+    let Some(numpy) = numpy else { return PyErr::take(py).map_or(Ok(None), Err) };
     let generic = numpy.getattr_opt(intern!(py, "generic"))?;
     if !generic.is_some_and(|class| obj.is_instance(&class).unwrap_or(false)) {
         return Ok(None);

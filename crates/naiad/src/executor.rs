@@ -104,10 +104,12 @@ impl Compiled {
         made
     }
 
-    /// The kernel for the reference executor as it becomes machine code.
-    fn in_order(&self, code: &naiad_interp::Code) -> naiad_interp::Code {
-        let func = self.optimized.get_or_init(|| Arc::new(optimized(code.func())));
-        naiad_interp::Code::new(func.clone())
+    /// The kernel for the reference executor as it becomes machine code, where that has another order.
+    fn in_order(&self, code: &naiad_interp::Code) -> Option<naiad_interp::Code> {
+        naiad_cpu::multiplies_as_optimized(code.func()).then(|| {
+            let func = self.optimized.get_or_init(|| Arc::new(optimized(code.func())));
+            naiad_interp::Code::new(func.clone())
+        })
     }
 }
 
@@ -168,9 +170,10 @@ pub(crate) unsafe fn run(
     let small = first.then(|| Small::of(code)).filter(|small| programs(grid) <= small.programs);
     if small.is_some_and(|small| small.in_order) {
         let options = LaunchOptions { in_order: Some(naiad_cpu::multiply), ..*options };
-        let code = machine.in_order(code);
+        let settled = machine.in_order(code);
+        let code = settled.as_ref().unwrap_or(code);
         // SAFETY: as promised to this function.
-        return Ok(unsafe { naiad_interp::launch(&code, grid, args, &options) }?);
+        return Ok(unsafe { naiad_interp::launch(code, grid, args, &options) }?);
     }
     if executor != Executor::Reference && plain && small.is_none() {
         let mut arguments = SmallVec::<[naiad_cpu::Arg; 8]>::new();

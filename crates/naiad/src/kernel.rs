@@ -13,8 +13,9 @@ use crate::{
     IntoGrid, LaunchConfig, ParamSpec, Result, Value, guard,
 };
 use naiad_diag::{Diagnostic, Id};
+use naiad_front::Syntax;
 use naiad_interp::{Arg, LaunchOptions, Report};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(feature = "cuda")]
 use {
     crate::{Gpu, GpuCode, PrintOptions},
@@ -52,6 +53,8 @@ pub struct Kernel<H: LiveHost> {
     function: FnRef,
     signature: Signature,
     options: KernelOptions,
+    /// For the first compilation, which as a rule is the only one.
+    syntax: Mutex<Option<Syntax>>,
     pub(crate) variants: Variants<H::Watch>,
 }
 
@@ -87,7 +90,9 @@ pub struct Launch {
 impl<H: LiveHost> Kernel<H> {
     /// Parses the kernel and reads its parameters; nothing is compiled yet.
     pub fn new(host: Arc<H>, function: FnRef, options: KernelOptions) -> Result<Kernel<H>> {
-        let info = guard("reading a kernel", || Ok(naiad_front::inspect(&*host, function)?))?;
+        let parse = || Ok(Syntax::of(&*host, function)?);
+        let syntax = guard("reading a kernel", parse)?;
+        let info = syntax.info();
         let mut signature = Signature::new(&info, &options.annotations);
         for index in signature.select("do_not_specialize", &options.do_not_specialize)? {
             signature.params[index].specialize = false;
@@ -96,7 +101,8 @@ impl<H: LiveHost> Kernel<H> {
         for index in signature.select("do_not_specialize_on_alignment", unaligned)? {
             signature.params[index].assume_alignment = false;
         }
-        Ok(Kernel { host, function, signature, options, variants: Variants::default() })
+        let (syntax, variants) = (Mutex::new(Some(syntax)), Variants::default());
+        Ok(Kernel { host, function, signature, options, syntax, variants })
     }
 
     pub fn name(&self) -> &str {
@@ -237,7 +243,12 @@ impl<H: LiveHost> Kernel<H> {
             let latest = self.variants.latest(&*self.host);
             let recorder = Recorder::new(&*self.host, latest.as_ref().map(|made| &made.answers));
             let made = guard(format_args!("compiling `{}`", self.name()), || {
-                let compiled = naiad_front::compile(&recorder, self.function, specs, options)?;
+                let syntax = self.syntax.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let syntax = match syntax {
+                    Some(syntax) => syntax,
+                    None => Syntax::of(&recorder, self.function)?,
+                };
+                let compiled = syntax.compile(&recorder, specs, options)?;
                 let answers = recorder.into_answers();
                 Ok(Made::new(compiled, specs, &self.signature, answers, num_warps))
             })?;

@@ -25,8 +25,8 @@ pub struct Small {
 impl Small {
     pub fn of(code: &Code) -> Small {
         let in_order = !is_order_free(code.func());
-        let known = !in_order || naiad_cpu::combines_in_order(code.func());
-        let work = code.work(in_order).filter(|_| known);
-        Small { programs: work.map_or(0, |work| SMALL / work.max(1)), in_order }
+        let most = if in_order { naiad_cpu::programs_in_order(code.func()) } else { u64::MAX };
+        let fit = code.work(in_order).map_or(0, |work| SMALL / work.max(1));
+        Small { programs: fit.min(most), in_order }
     }
 }

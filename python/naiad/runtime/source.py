@@ -116,7 +116,7 @@ def annotations(function):
         # From Python 3.14 on they are computed here, and may name what does not exist.
         given = {}
     lookup = _scope(function.fn)
-    return [_meaning(given.get(name), lookup) for name in function.arg_names]
+    return [_meaning(given[name], lookup) if name in given else None for name in function.arg_names]
 
 
 def _meaning(annotation, lookup):

@@ -98,10 +98,11 @@ pub(crate) struct Compared {
 pub(crate) fn compile(
     host: &dyn Host,
     kernel: FnRef,
+    parsed: Parsed,
     specs: &[ParamSpec],
     options: &Options,
 ) -> Result<Compiled> {
-    let parsed = Rc::new(Parsed::new(host, kernel)?);
+    let parsed = Rc::new(parsed);
     let host = crate::library::WithLibrary(host);
     let mut lower = Lower {
         host: &host,
