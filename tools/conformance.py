@@ -97,6 +97,9 @@ class Shard:
     def start(self):
         path = [str(HERE)]
         environment = dict(os.environ)
+        # After each op torch's threads would spin for some milliseconds, which whatever comes next is
+        # charged with, the launch of a kernel too.
+        environment.setdefault("OMP_WAIT_POLICY", "passive")
         if self.args.interpreter:
             environment["TRITON_INTERPRET"] = "1"
         else:

@@ -131,9 +131,10 @@ def times(ours, theirs):
 
 TIMES = """## Time beside Triton's interpreter
 
-Processor time of all threads, on two cores of one machine. The first three columns are the time within
-`kernel[grid](...)`, compilation included. The other three are that of the tests' bodies, most of which is their
-own: inputs are made and results compared in NumPy, torch and Python.
+Processor time of all threads, on two cores of one machine; torch's threads sleep where they have nothing to do,
+for both (`OMP_WAIT_POLICY=passive`). The first three columns are the time within `kernel[grid](...)`,
+compilation included. The other three are that of the tests' bodies, most of which is their own: inputs are made
+and results compared in NumPy, torch and Python.
 
 """
 

@@ -127,7 +127,7 @@ mod tests {
 
     fn kernel(body: &str) -> Function<Tile> {
         let text = format!(
-            "tile @f(%q: *fp32, %u: fp32) {{
+            "tile @f(%q q: *fp32, %u u: fp32) {{
   %x = splat %u shape=(16,16) : <16x16xfp32>
 {body}  return
 }}
