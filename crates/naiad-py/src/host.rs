@@ -63,14 +63,19 @@ impl PyHost {
     }
 }
 
+/// Bytes of a text that takes as long to copy as a small kernel to compile.
+const LONG: usize = 64 << 10;
+
 /// One source for all functions of a file, so that thousands of kernels in it are not as many copies.
 ///
 /// Python has one object for the text of a file until the file is read again, so that is what tells
-/// sources apart. Whoever uses a source holds it; others go.
+/// sources apart. Whoever uses a source holds it; others go, but for the last one that is long: kernels that are
+/// made and forgotten one after another, as in tests, are of one file.
 fn share(name: String, text: &Bound<'_, PyString>) -> PyResult<Arc<Source>> {
     #[derive(Default)]
     struct Sources {
         by_text: FxHashMap<usize, (Py<PyString>, Weak<Source>)>,
+        last: Option<Arc<Source>>,
         /// How many there are before it is worth looking for those that nobody uses.
         most: usize,
     }
@@ -84,6 +89,9 @@ fn share(name: String, text: &Bound<'_, PyString>) -> PyResult<Arc<Source>> {
         return Ok(source);
     }
     let source = Source::new(name, text.to_str()?);
+    if source.text.len() >= LONG {
+        sources.last = Some(source.clone());
+    }
     if sources.by_text.len() >= sources.most {
         sources.by_text.retain(|_, (_, source)| source.strong_count() > 0);
         sources.most = 2 * sources.by_text.len() + 16;

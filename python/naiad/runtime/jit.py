@@ -159,7 +159,8 @@ class JITFunction(_naiad.Launchable, JITCallable, KernelInterface):
     def src(self):
         """The text from ``def`` on, dedented as in Triton."""
         _, _, text, start, end = self._text
-        block = text.encode()[start:end].decode()
+        # Of large files not all of it.
+        block = text[start:end] if text.isascii() else text.encode()[start:end].decode()
         block = inspect.cleandoc("\n" + block)
         return block[source.start_of_def(block) :]
 
