@@ -16,7 +16,6 @@
 //!     order          which kernels give one result in any order of combination          order.rs
 //!     rounds         for which arguments loops run once                                 rounds.rs
 //!   lint             what can be said of a kernel without a launch                       lint/
-//!   facts            what is known of a launch, and what of it was asked                facts.rs
 //! ```
 //!
 //! `cse`, `dce` and `licm` work on any dialect; [`structure`] says what they need to know of one, and
@@ -27,7 +26,6 @@ pub mod affine;
 pub mod axis;
 mod canonical;
 mod dce;
-pub mod facts;
 pub mod interval;
 mod licm;
 mod lint;
