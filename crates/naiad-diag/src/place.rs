@@ -88,6 +88,7 @@ struct LocData {
     source: u32,
     start: u32,
     end: u32,
+    function: u32,
     called_from: Loc,
 }
 
@@ -95,12 +96,20 @@ struct LocData {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Places {
     sources: Vec<Arc<Source>>,
+    functions: Vec<String>,
     locs: Vec<LocData>,
 }
 
 impl Places {
-    /// Records a place reached through the call at `called_from` (`Loc::NONE` in the kernel itself).
-    pub fn add(&mut self, source: &Arc<Source>, range: Range<usize>, called_from: Loc) -> Loc {
+    /// Records a place in a function, reached through the call at `called_from` (`Loc::NONE` in the
+    /// kernel itself).
+    pub fn add(
+        &mut self,
+        source: &Arc<Source>,
+        range: Range<usize>,
+        function: &str,
+        called_from: Loc,
+    ) -> Loc {
         let source = match self.sources.iter().rposition(|s| Arc::ptr_eq(s, source)) {
             Some(i) => i,
             None => {
@@ -108,10 +117,18 @@ impl Places {
                 self.sources.len() - 1
             }
         };
+        let function = match self.functions.iter().rposition(|f| f == function) {
+            Some(i) => i,
+            None => {
+                self.functions.push(function.to_string());
+                self.functions.len() - 1
+            }
+        };
         let data = LocData {
             source: source as u32,
             start: range.start as u32,
             end: range.end as u32,
+            function: function as u32,
             called_from,
         };
         // Neighbouring ops often come from one expression.
@@ -125,6 +142,12 @@ impl Places {
         let data = self.locs.get(loc.0 as usize)?;
         let source = self.sources[data.source as usize].clone();
         Some(Place::new(source, data.start as usize..data.end as usize))
+    }
+
+    /// The name of the function that `loc` is in.
+    pub fn function(&self, loc: Loc) -> &str {
+        let data = self.locs.get(loc.0 as usize);
+        data.and_then(|d| self.functions.get(d.function as usize)).map_or("", String::as_str)
     }
 
     /// The call through which `loc` was reached.

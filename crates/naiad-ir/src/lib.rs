@@ -26,6 +26,8 @@ mod verify;
 
 pub use entities::{Block, Inst, Value};
 pub use function::{Def, Function};
+/// Where an op of a [`Function`] stands.
+pub use naiad_diag::Loc;
 pub use op::{Dialect, Effects, OpInfo};
 pub use types::{Elem, Kind, Pointer, Scalar, Shape, ShapeError, Type};
 pub use verify::verify;

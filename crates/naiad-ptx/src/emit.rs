@@ -7,6 +7,7 @@ use naiad_ir::thread::ThreadElem;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::fmt::{self, Display, Write};
+use std::rc::Rc;
 
 /// Kinds of registers. They have widths and no types: instructions say what they read bits as.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -131,11 +132,11 @@ pub fn tuple(operands: &[Operand]) -> String {
 }
 
 /// A line of the kernel's, both from 1; files are counted from 1 too.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct Line {
-    pub file: u32,
-    pub line: u32,
-    pub column: u32,
+    pub at: [u32; 3],
+    /// The label of the helper that it is in, and the line where that is called.
+    pub called_from: Option<(String, Rc<Line>)>,
 }
 
 /// The body of a kernel under construction.
@@ -143,8 +144,8 @@ pub struct Emit {
     pub target: Target,
     pub body: String,
     /// The line that the next instruction is of, and the one that the text stands at.
-    pub line_of: Option<Line>,
-    shown: Option<Line>,
+    pub line_of: Option<Rc<Line>>,
+    shown: Option<Rc<Line>>,
     /// Registers made of each class.
     counts: [u32; 4],
     labels: u32,
@@ -206,12 +207,36 @@ impl Emit {
 
     /// Says which line the instruction that follows is of, if that is another than before.
     fn show_line(&mut self) {
-        if self.line_of != self.shown {
-            self.shown = self.line_of;
-            if let Some(Line { file, line, column }) = self.shown {
-                let _ = writeln!(self.body, "\t.loc {file} {line} {column}");
-            }
+        let Some(line) = self.line_of.clone().filter(|line| Some(line) != self.shown.as_ref())
+        else {
+            return;
+        };
+        self.loc(&line);
+        self.shown = Some(line);
+    }
+
+    /// A helper's line refers to the line of its call, which has to stand before, and means the latest
+    /// that did: all of the chain is written but where the line before has the same callers.
+    fn loc(&mut self, line: &Line) {
+        let [file, number, column] = line.at;
+        let Some((function, caller)) = &line.called_from else {
+            let _ = writeln!(self.body, "\t.loc {file} {number} {column}");
+            return;
+        };
+        let stands = self.shown.as_ref().is_some_and(|shown| {
+            let same = shown.called_from.as_ref().is_some_and(|(_, before)| before == caller);
+            // A function that calls itself may have hidden it.
+            same && shown.at != caller.at
+        });
+        if !stands {
+            self.loc(caller);
         }
+        let [of, at, from] = caller.at;
+        let _ = writeln!(
+            self.body,
+            "\t.loc {file} {number} {column}, function_name {function}, inlined_at {of} {at} {from}"
+        );
+        self.needs(72);
     }
 
     /// A whole instruction but for its semicolon.

@@ -152,6 +152,7 @@ pub fn write(kernel: &Kernel<'_>, target: Target) -> Result<String, Error> {
     }
     let declared = body.prints.inside() + &body.emit.declarations();
     let _ = writeln!(out, "{{\n{declared}\n{}}}", body.emit.body);
+    out += &body.lines.as_ref().map_or(String::new(), Lines::helpers);
     Ok(out)
 }
 

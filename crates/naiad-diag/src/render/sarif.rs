@@ -219,8 +219,8 @@ mod tests {
         let file = Source::new("/repo/ker nel.py", "def k():\n    é = tl.sum(x)\n");
         let made = Source::new("<generated>", "tl.sum(y)\n");
         let mut places = Places::default();
-        let call = places.add(&file, 0..8, Loc::NONE);
-        let inner = places.add(&made, 0..9, call);
+        let call = places.add(&file, 0..8, "kernel", Loc::NONE);
+        let inner = places.add(&made, 0..9, "helper", call);
         let all = [
             Diagnostic::new(Id::PaddingReduced, "first")
                 .primary(Place::new(file.clone(), 18..27), "12 lanes")

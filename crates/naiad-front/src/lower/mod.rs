@@ -194,7 +194,8 @@ impl Lower<'_> {
         let frame = self.frames.last().expect("a frame is pushed before any body is compiled");
         let (source, range) = (frame.parsed.source.clone(), frame.parsed.range(range));
         let called_from = frame.called_from;
-        self.b.func.places.add(&source, range, called_from)
+        let function = frame.parsed.def.name.as_str();
+        self.b.func.places.add(&source, range, function, called_from)
     }
 
     /// A diagnostic about a range of the function being compiled, with the calls that led here.

@@ -40,22 +40,23 @@ impl Assembler {
 
     /// What the text's kernel uses on this target, or what is wrong with the text.
     pub fn run(&self, ptx: &str, capability: u32) -> Result<String, String> {
-        self.start(ptx, capability, "-v").map(|said| usage(&said))
+        self.start(ptx, capability, &["-v"]).map(|said| usage(&said))
     }
 
-    /// What is wrong with the text, without any effort to make good code of it.
+    /// What is wrong with the text and its lines, without any effort to make good code of it.
     pub fn accepts(&self, ptx: &str, capability: u32) -> Result<(), String> {
-        self.start(ptx, capability, "-O0").map(drop)
+        self.start(ptx, capability, &["-O0", "-lineinfo"]).map(drop)
     }
 
-    fn start(&self, ptx: &str, capability: u32, option: &str) -> Result<String, String> {
+    fn start(&self, ptx: &str, capability: u32, options: &[&str]) -> Result<String, String> {
         let folder = std::env::temp_dir();
         let id = std::thread::current().id();
         let path = folder.join(format!("naiad-{}-{id:?}.ptx", std::process::id()));
         std::fs::write(&path, ptx).map_err(|e| e.to_string())?;
         let output = Command::new(&self.path)
             .arg(format!("-arch=sm_{capability}"))
-            .args([option, "-o", "/dev/null"])
+            .args(options)
+            .args(["-o", "/dev/null"])
             .arg(&path)
             .output();
         let _ = std::fs::remove_file(&path);
