@@ -144,8 +144,9 @@ const FEW_PROGRAMS: usize = 1024;
 /// Elements of all tiles of one size that a warp has under way at once.
 const AT_ONCE: usize = 128;
 
-/// Elements of a tile that a thread rather keeps in its registers than loads again.
-const KEPT: usize = 64;
+/// Elements of a tile that a thread rather keeps in its registers than loads again. With 64 a layer norm
+/// of 16384 columns took 0.230 ms on an H200, and 0.157 where it loads each pass.
+const KEPT: usize = 32;
 
 /// Whether code for few programs is other code: see [`Options::few_programs`]. `is_straight`: loops of the
 /// kernel may turn out to be none.
