@@ -28,7 +28,7 @@ impl Emit {
         let inputs: Vec<&str> = words.iter().filter(|w| !is_output(w)).copied().collect();
         if (outputs.len(), inputs.len()) != (results.len(), args.len()) {
             return Err(format!(
-                "the constraints `{constraints}` name {} results and {} operands; there are {} and {}",
+                "the constraints `{constraints}` name {} registers for results and {} for operands; there are {} and {}",
                 outputs.len(),
                 inputs.len(),
                 results.len(),
@@ -66,7 +66,8 @@ impl Emit {
             operands.push(operand);
         }
         let text = substituted(text, &operands)?;
-        let _ = writeln!(self.body, "\t{{\n{text}\n\t}}");
+        let end = if is_open(&text) { "\n;" } else { "" };
+        let _ = writeln!(self.body, "\t{{\n{text}{end}\n\t}}");
         results
             .iter()
             .zip(&operands)
@@ -113,6 +114,13 @@ impl Emit {
         let x = self.reg(x);
         self.ins(&format!("cvt.u{}.u{}", class.bits(), x.class().bits()), class, [x])
     }
+}
+
+/// Whether the last statement lacks its semicolon, which [`naiad_ir::ptx_asm`] does without.
+fn is_open(text: &str) -> bool {
+    let code = |line: &str| line.split("//").next().unwrap_or_default().trim_end().to_string();
+    let last = text.lines().rev().map(code).find(|line| !line.is_empty());
+    last.is_some_and(|line| !line.ends_with([';', '}', ':']))
 }
 
 fn unknown(word: &str) -> String {

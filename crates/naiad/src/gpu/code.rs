@@ -8,8 +8,8 @@ use crate::{Error, Result};
 use naiad_cuda::{Function as Loaded, JitOptions, Linked, Module, RawStream, Uses, link};
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::Arg;
-use naiad_ir::Function;
-use naiad_ir::tile::Tile;
+use naiad_ir::tile::{Tile, TileOp};
+use naiad_ir::{Function, Inst};
 use naiad_opt::ranges::Inputs;
 use smallvec::SmallVec;
 use std::ffi::{CString, c_void};
@@ -82,13 +82,37 @@ pub fn ptx(func: &Function<Tile>, inputs: &Inputs, target: &Target) -> Result<Pt
             lines: !Settings::get().no_lines,
         };
         let chip = naiad_ptx::Target { capability: target.options.capability };
-        let text = naiad_ptx::write(&kernel, chip).map_err(|why| {
-            let message = format!("kernel `{}` cannot be written as PTX: {why}", func.name);
-            Error::from(Diagnostic::new(Id::Internal, message))
+        let text = naiad_ptx::write(&kernel, chip).map_err(|why| match why.op {
+            "asm" => {
+                let message = format!("kernel `{}`: inline assembly: {}", func.name, why.why);
+                Error::from(at_assembly(func, Diagnostic::new(Id::InlineAsm, message)))
+            }
+            _ => {
+                let message = format!("kernel `{}` cannot be written as PTX: {why}", func.name);
+                Diagnostic::new(Id::Internal, message).into()
+            }
         })?;
         let (func, inputs, target) = (func.clone(), inputs.clone(), target.clone());
         Ok(Ptx { code, text, func, inputs, target })
     })
+}
+
+/// Points to the kernel's inline assembly, if it has one piece.
+fn at_assembly(func: &Function<Tile>, report: Diagnostic) -> Diagnostic {
+    match assembly(func)[..] {
+        [only] => report.primary_at(&func.places, func.loc(only), ""),
+        _ => report,
+    }
+}
+
+fn assembly(func: &Function<Tile>) -> Vec<Inst> {
+    let mut found = Vec::new();
+    func.walk(&mut |inst| {
+        if matches!(func.op(inst), TileOp::InlineAsm { .. }) {
+            found.push(inst);
+        }
+    });
+    found
 }
 
 /// Why a kernel does not run on a GPU.
@@ -265,14 +289,20 @@ impl GpuCode {
     }
 }
 
-/// The driver's compiler, whose refusal is a fault of ours.
+/// The driver's compiler, whose refusal is a fault of ours, or of inline assembly.
 fn machine_code(gpu: &Gpu, name: &str, ptx: &Ptx, options: JitOptions) -> Result<Linked> {
     let text = CString::new(ptx.text.as_str()).unwrap_or_default();
     let file = CString::new(format!("{name}.ptx")).unwrap_or_default();
     link(gpu.context(), &file, &text, &options).map_err(|e| match e {
         naiad_cuda::Error::Compile { code, log } => {
             let message = format!("the driver refuses the PTX of `{name}`: {code}");
-            Error::from(Diagnostic::new(Id::Internal, message).note(log))
+            let report = match assembly(&ptx.func).is_empty() {
+                true => Diagnostic::new(Id::Internal, message),
+                false => at_assembly(&ptx.func, Diagnostic::new(Id::InlineAsm, message)).help(
+                    "the assembler's words are about the kernel's inline assembly, most likely",
+                ),
+            };
+            Error::from(report.note(log))
         }
         other => error(&other),
     })
