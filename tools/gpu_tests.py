@@ -258,6 +258,28 @@ def test_prints_obey_the_same_settings_as_on_the_cpu(tmp_path):
     assert "there is no layout `row`" in "\n".join(said["layout=row"])
 
 
+@triton.jit
+def follow_kernel(addresses_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    p = tl.load(addresses_ptr + i, mask=i < n, other=0).to(tl.pointer_type(tl.float32))
+    tl.store(out_ptr + i, tl.load(p, mask=i < n, other=0.0))
+
+
+def test_pointers_made_of_integers_are_followed_and_those_that_lead_nowhere_are_told():
+    x, out = numbers(4), torch.zeros(8, device="cuda")
+    addresses = torch.tensor([x.data_ptr() + 4 * i for i in range(4)] + [0, 0, 0, 0], device="cuda")
+    follow_kernel[(1,)](addresses, out, 4, BLOCK=8, debug=True)
+    assert torch.equal(out[:4], x) and not out[4:].any()
+    with pytest.raises(triton.OutOfBoundsError, match="reads address 0x0, where no memory is") as e:
+        follow_kernel[(1,)](addresses, out, 5, BLOCK=8, debug=True)
+    assert "lane 4 of program" in str(e.value)
+    addresses[2] += 2
+    with pytest.raises(triton.errors.KernelError, match="which is no multiple of 4 bytes"):
+        follow_kernel[(1,)](addresses, out, 3, BLOCK=8, debug=True)
+    # The GPU can be used afterwards.
+    assert torch.equal(numbers(4).zero_(), torch.zeros(4, device="cuda"))
+
+
 def test_checks_run_on_the_cpu(tmp_path):
     script = tmp_path / "stray.py"
     script.write_text(textwrap.dedent(FAULT).replace("x_ptr + offset.to(tl.int64) * 1000000", "x_ptr + 16"))

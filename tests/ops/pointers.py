@@ -1,7 +1,12 @@
 """Pointer arithmetic and `tl.pointer_type`: offsets of every integer type, wrapping, refusals."""
 
+import os
+
 import numpy as np
 import pytest
+
+import naiad as triton
+import naiad.language as tl
 
 from ._common import define, refused, same, tiles, value
 from ._numbers import ALL, INTS, SIGNED, TYPES, UNSIGNED, Typed, samples
@@ -173,3 +178,32 @@ def test_pointers_made_of_integers(name):
     x = np.array([5, 6], TYPES[name].storage)
     body = f"r = tl.load(address.to(tl.pointer_type(tl.{name})) + 1)"
     assert tiles(body, {"address": x.ctypes.data, "x": x}, r=name) == 6
+
+
+@triton.jit
+def follow(addresses, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    where = tl.load(addresses + i, mask=i < n, other=0)
+    p = where.to(tl.pointer_type(tl.float32))
+    tl.store(out + i, tl.load(p, mask=i < n, other=0.0))
+
+
+def test_what_no_memory_can_be_at_is_told():
+    x, out = np.arange(4, dtype=np.float32), np.zeros(8, np.float32)
+    triton.expose(x)
+    addresses = np.zeros(8, np.int64)
+    addresses[:4] = x.ctypes.data + 4 * np.arange(4)
+    follow[(1,)](addresses, out, 4, BLOCK=8, debug=True)
+    assert out.tolist() == [0, 1, 2, 3, 0, 0, 0, 0]
+    with pytest.raises(triton.OutOfBoundsError, match="reads address 0x0") as e:
+        follow[(1,)](addresses, out, 5, BLOCK=8, debug=True)
+    assert "lane 4 of program (0, 0, 0)" in str(e.value)
+
+
+@pytest.mark.skipif(os.environ.get("NAIAD_EXECUTOR") != "lockstep", reason="a CPU loads across alignments")
+def test_what_lies_across_its_alignment_is_told():
+    x, out = np.arange(4, dtype=np.float32), np.zeros(8, np.float32)
+    triton.expose(x)
+    addresses = np.full(8, x.ctypes.data + 2)
+    with pytest.raises(triton.errors.KernelError, match="which is no multiple of 4 bytes"):
+        follow[(1,)](addresses, out, 3, BLOCK=8, debug=True)

@@ -43,12 +43,19 @@ pub struct Watch {
     pub(crate) waits: bool,
 }
 
-/// An op that may find fault; of an access the argument that its pointer was made from, if that is one.
+/// An op that may find fault.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct SiteInfo {
     pub inst: Inst,
+    /// Of an access the argument that its pointer was made from, if that is one.
     pub arg: Option<usize>,
+    /// Whether its pointer may be made of a number. Whose memory that leads to nobody knows, since a GPU's
+    /// memory is not only what arguments have; but none is near address 0 or at no multiple of its size.
+    pub made: bool,
 }
+
+/// No memory begins before this address.
+pub(crate) const FIRST_ADDRESS: i64 = 4096;
 
 /// The memory of an argument that may be read, or written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -84,15 +91,13 @@ impl Watch {
         func.walk(&mut |inst| {
             let op = func.op(inst);
             if matches!(op, TileOp::Assert { .. }) {
-                sites.push(SiteInfo { inst, arg: None });
+                sites.push(SiteInfo { inst, arg: None, made: false });
             }
             let Some((ptr, write)) = accessed(op).filter(|_| guarded) else { return };
             let arg = origins.of(ptr).arg();
-            // What a pointer made of a number leads to is not known here.
-            if arg.is_some() || !makes_pointers {
-                sites.push(SiteInfo { inst, arg });
-                kinds[usize::from(write)] = true;
-            }
+            let made = arg.is_none() && makes_pointers;
+            sites.push(SiteInfo { inst, arg, made });
+            kinds[usize::from(write)] |= !made;
         });
         // A pointer made from one argument may lead to another's memory, as on a CPU.
         let pointers = (0..func.params().len()).filter(|&i| func.ty(func.params()[i]).is_pointer());
@@ -117,14 +122,14 @@ impl Watch {
     }
 
     /// The memory that an access may touch, by the numbers of the extents: that which it is meant for
-    /// first.
-    pub(crate) fn extents_of(&self, site: Site) -> Vec<usize> {
-        let Some(&SiteInfo { inst, arg }) = self.sites.get(site.0 as usize) else { return vec![] };
-        let Some((_, writes)) = accessed(self.func.op(inst)) else { return vec![] };
+    /// first. None where it is not known.
+    pub(crate) fn extents_of(&self, site: Site) -> Option<Vec<usize>> {
+        let &SiteInfo { inst, arg, made } = self.sites.get(site.0 as usize)?;
+        let (_, writes) = accessed(self.func.op(inst)).filter(|_| !made)?;
         let fits = (0..self.extents.len()).filter(|&i| self.extents[i].write == writes);
         let mut all: Vec<usize> = fits.collect();
         all.sort_by_key(|&i| Some(self.extents[i].arg) != arg);
-        all
+        Some(all)
     }
 
     pub(crate) fn extents(&self) -> &[Extent] {

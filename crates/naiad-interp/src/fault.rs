@@ -157,6 +157,20 @@ impl Site<'_> {
         );
         Box::new(self.at_lane(Id::Misaligned, message, lane))
     }
+
+    pub fn no_memory(&self, lane: &Lane<'_>) -> Fault {
+        let (verb, size) = (lane.access.verb(), lane.elem.size());
+        let (id, why) = match lane.address.cast_unsigned().is_multiple_of(size as u64) {
+            true => (Id::OutOfBounds, "where no memory is".to_string()),
+            false => (Id::Misaligned, format!("which is no multiple of {size} bytes")),
+        };
+        let message =
+            format!("kernel `{}` {verb} address {:#x}, {why}", self.func.name, lane.address);
+        let report = self.at_lane(id, message, lane);
+        Box::new(
+            report.note("the pointer was made from an integer, or chosen from several pointers"),
+        )
+    }
 }
 
 /// Inline assembly that is not run here, in a kernel of any dialect.

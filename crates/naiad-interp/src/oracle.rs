@@ -106,6 +106,13 @@ impl<'a> Oracle<'a> {
         })
     }
 
+    /// The fault of an access by a pointer that was made of a number, of which is known that no memory can
+    /// be there.
+    pub fn no_memory(&self, inst: Inst, number: u64, lane: usize, address: u64) -> Box<Diagnostic> {
+        let report = |lane: &Lane<'_>| self.site(inst, number).no_memory(lane);
+        self.at_lane(inst, lane, address, None, report)
+    }
+
     fn at_lane(
         &self,
         inst: Inst,

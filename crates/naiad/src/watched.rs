@@ -32,6 +32,9 @@ impl Watched {
         let address = found.values.first().copied().unwrap_or(0);
         Err(match self.watch.size_of(found.site) {
             None => oracle.assertion(inst, found.program, lanes, found.values),
+            Some(_) if found.site.made => {
+                oracle.no_memory(inst, found.program, found.lane, address)
+            }
             // What is outside as well is said to be that.
             Some(size) if !address.is_multiple_of(size as u64) => {
                 oracle.misaligned(inst, found.program, found.lane, address, arg)

@@ -4,7 +4,7 @@
 //! so that a kernel that goes well pays for the test and one vote.
 
 use super::{Lower, Registers};
-use crate::watch::record;
+use crate::watch::{FIRST_ADDRESS, record};
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, UnaryFn};
 use naiad_ir::thread::{Site, ThreadElem, ThreadOp, VoteMode};
 use naiad_ir::tile::{AtomicOp, Constant, Scope, Sem};
@@ -43,18 +43,21 @@ impl Lower<'_> {
         self.end_where(site, cond, &fails, &values);
     }
 
-    /// Ends the program where an access that is guarded is in no argument's memory, or lies at no multiple
-    /// of its size.
+    /// Ends the program where an access that is guarded is in no argument's memory, or where it is not known
+    /// whose it is in none at all, or lies at no multiple of its size.
     pub fn guard(&mut self, inst: Inst, ptr: Value, mask: Option<Value>, elem: ThreadElem) {
         let Some(site) = self.f.op(inst).site.0 else { return };
-        let extents = self.watch.map_or(vec![], |watch| watch.extents_of(site));
+        let extents = self.watch.and_then(|watch| watch.extents_of(site));
         let size = elem.size() as i64;
         let (addresses, masks) = (self.get(ptr).clone(), mask.map(|m| self.get(m).clone()));
         let mut fails = Registers::new();
         for (r, &addr) in addresses.iter().enumerate() {
             let addr = self.b.bitcast(addr, Scalar::I64);
-            let mut fits = self.b.bool(false);
-            for &extent in &extents {
+            let mut fits = match &extents {
+                Some(_) => self.b.bool(false),
+                None => self.is_any_memory(addr),
+            };
+            for &extent in extents.iter().flatten() {
                 let inside = self.inside(self.extents[extent], addr, size);
                 fits = self.b.binary(BinaryFn::Or, fits, inside);
             }
@@ -71,6 +74,13 @@ impl Lower<'_> {
             });
         }
         self.end_where(site, ptr, &fails, &[addresses]);
+    }
+
+    /// Whether there may be memory at an address.
+    fn is_any_memory(&mut self, addr: Value) -> Value {
+        let first = self.b.i64(FIRST_ADDRESS);
+        let [addr, first] = [addr, first].map(|x| self.b.bitcast(x, Scalar::U64));
+        self.b.compare(Predicate::Ge, addr, first)
     }
 
     /// Whether so many bytes at an address lie in memory of which it is known where it begins and how long
