@@ -138,7 +138,10 @@ impl Emit {
         let made = match f {
             Add => self.ins(&format!("add.{}", signed(ty)), class, [x, y]),
             Sub => self.ins(&format!("sub.{}", signed(ty)), class, [x, y]),
-            Mul => self.ins(&format!("mul.lo.{ty}"), class, [x, y]),
+            Mul => match self.wide_product(x, y) {
+                Some(made) => made,
+                None => self.ins(&format!("mul.lo.{ty}"), class, [x, y]),
+            },
             Min | MinNan => self.ins(&format!("min.{ty}"), class, [x, y]),
             Max | MaxNan => self.ins(&format!("max.{ty}"), class, [x, y]),
             And => self.ins(&format!("and.{}", bits(of)), class, [x, y]),
@@ -154,6 +157,22 @@ impl Emit {
         // Of canonical operands these are canonical.
         let stays = matches!(f, Min | MinNan | Max | MaxNan | And | Or | Xor);
         Ok(if stays { made } else { self.wrapped(of, made) })
+    }
+
+    /// The product of two words, of 64 bits. Addresses are made so, and `ptxas` takes three or four
+    /// instructions where it is told of doublewords instead.
+    fn wide_product(&mut self, x: Operand, y: Operand) -> Option<Operand> {
+        let (&(a, signed), other) = match self.widened.get(&x) {
+            Some(x) => (x, y),
+            None => (self.widened.get(&y)?, x),
+        };
+        let b = match (self.widened.get(&other), other.known_int()) {
+            (Some(&(b, also)), _) if also == signed => b,
+            (_, Some(n)) if i32::try_from(n).is_ok() && (signed || n >= 0) => Operand::word(n),
+            _ => return None,
+        };
+        let opcode = if signed { "mul.wide.s32" } else { "mul.wide.u32" };
+        Some(self.ins(opcode, Class::Double, [a, b]))
     }
 
     pub fn ternary(

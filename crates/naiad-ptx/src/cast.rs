@@ -106,7 +106,11 @@ impl Emit {
             }
             _ => {
                 let opcode = format!("cvt.{signed}{want}.{signed}{have}");
-                self.ins(&opcode, Class::of(to.into()), [x])
+                let made = self.ins(&opcode, Class::of(to.into()), [x]);
+                if (have, want) == (32, 64) {
+                    self.widened.insert(made, (x, from.is_signed()));
+                }
+                made
             }
         }
     }

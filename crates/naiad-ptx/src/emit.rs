@@ -153,6 +153,9 @@ pub struct Emit {
     pub version: u32,
     /// What registers hold bytes of other ones: see `bytes.rs`.
     pub bytes: FxHashMap<Operand, Bytes>,
+    /// The words that doublewords were extended from, and whether with their sign. As of bytes, a word may
+    /// be written again where nothing asks any more.
+    pub widened: FxHashMap<Operand, (Operand, bool)>,
 }
 
 #[derive(Copy, Clone)]
@@ -178,6 +181,7 @@ impl Emit {
             labels: 0,
             version,
             bytes,
+            widened: FxHashMap::default(),
         }
     }
 

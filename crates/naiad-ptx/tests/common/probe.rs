@@ -207,7 +207,8 @@ impl Generator {
     }
 
     fn op(&mut self, depth: u32) -> Option<Value> {
-        match self.random.below(28) {
+        match self.random.below(29) {
+            28 => Some(self.wide_product()),
             0..=2 => {
                 let x = self.find(computed)?;
                 let ty = self.number(x);
@@ -362,6 +363,21 @@ impl Generator {
                 fits.then(|| self.b.op(ThreadOp::Atomic { f, addr, value, sem, scope }))
             }
         }
+    }
+
+    /// A word with 64 bits, times another one or a constant.
+    fn wide_product(&mut self) -> Value {
+        let word = |g: &mut Generator| {
+            let of = g.random.pick(&[Scalar::I32, Scalar::I32, Scalar::U32]);
+            let word = g.of_type(Vector::scalar(of));
+            g.b.cast(word, Scalar::I64, Rounding::Nearest)
+        };
+        let x = word(self);
+        let y = match self.random.below(2) {
+            0 => word(self),
+            _ => self.of_type(Vector::scalar(Scalar::I64)),
+        };
+        self.b.binary(BinaryFn::Mul, x, y)
     }
 
     /// A word out of narrow lanes, as bytes or halves side by side, and perhaps apart again.
