@@ -5,23 +5,40 @@ import csv
 import os
 import time
 
+from . import knobs
 from .runtime import driver
 from .sweep import sweep
 
 
-def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean"):
+def do_bench(
+    fn,
+    warmup=25,
+    rep=100,
+    grad_to_none=None,
+    quantiles=None,
+    return_mode="mean",
+    measure_time_with_hooks=False,
+):
     """Milliseconds that ``fn`` takes. ``warmup`` and ``rep`` are milliseconds too.
 
-    Gives a float, or a list where quantiles or all times are asked for.
+    Gives a float, or a list where quantiles or all times are asked for. ``measure_time_with_hooks``, which
+    Triton's fork for CPUs knows, counts what is in launches alone; a GPU only queues these, so there it is an
+    error.
     """
     if return_mode not in ("min", "max", "mean", "median", "all"):
         raise ValueError(f"unknown return_mode '{return_mode}'")
-    times = _on_gpu if driver.has_gpu() else _on_cpu
-    return _summary(times(fn, warmup, rep, grad_to_none or ()), quantiles, return_mode)
+    if driver.has_gpu():
+        if measure_time_with_hooks:
+            raise ValueError("measure_time_with_hooks is for CPUs, where a launch is over when it returns")
+        times = _on_gpu(fn, warmup, rep, grad_to_none or ())
+    else:
+        clock = _milliseconds_in_launches if measure_time_with_hooks else _milliseconds
+        times = _on_cpu(fn, warmup, rep, grad_to_none or (), clock)
+    return _summary(times, quantiles, return_mode)
 
 
-def _on_cpu(fn, warmup, rep, grad_to_none):
-    """Milliseconds of each run, by the clock."""
+def _on_cpu(fn, warmup, rep, grad_to_none, clock):
+    """Milliseconds of each run, by such a clock."""
     fn()
     # One of these may compile still: the first launch of a kernel is not always machine code's.
     estimate = max(min(_milliseconds(fn) for _ in range(5)), 1e-6)
@@ -31,7 +48,7 @@ def _on_cpu(fn, warmup, rep, grad_to_none):
     for _ in range(max(1, int(rep / estimate))):
         for tensor in grad_to_none:
             tensor.grad = None
-        times.append(_milliseconds(fn))
+        times.append(clock(fn))
     return times
 
 
@@ -88,6 +105,26 @@ def _milliseconds(fn):
     start = time.perf_counter()
     fn()
     return (time.perf_counter() - start) * 1e3
+
+
+def _milliseconds_in_launches(fn):
+    begun, spent = [], []
+
+    def enter(_about):
+        begun.append(time.perf_counter())
+
+    def exit(_about):
+        spent.append(time.perf_counter() - begun.pop())
+
+    runtime = knobs.runtime
+    runtime.launch_enter_hook.add(enter)
+    runtime.launch_exit_hook.add(exit)
+    try:
+        fn()
+    finally:
+        runtime.launch_enter_hook.remove(enter)
+        runtime.launch_exit_hook.remove(exit)
+    return sum(spent) * 1e3
 
 
 def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):

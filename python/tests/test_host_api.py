@@ -1,6 +1,7 @@
 """Jit functions as host code uses them, and what their compiled code depends on."""
 
 import gc
+import time
 import types
 import weakref
 
@@ -379,3 +380,30 @@ def test_a_function_without_text_has_no_source():
     exec("@triton.jit\ndef kernel(x):\n    pass", namespace)
     with pytest.raises(triton.TritonError, match="the source of `kernel` cannot be found"):
         namespace["kernel"].src
+
+
+def test_what_launches_take_is_told_from_what_the_rest_takes():
+    """`do_bench` of Triton's fork for CPUs: a function that sleeps besides."""
+    out = np.zeros(4, np.float32)
+
+    @triton.jit
+    def fill(x_ptr):
+        tl.store(x_ptr + tl.arange(0, 4), 1.0)
+
+    def slow():
+        time.sleep(0.02)
+        fill[(1,)](out)
+
+    def bench(**options):
+        return triton.testing.do_bench(slow, 1, 1, return_mode="min", **options)
+
+    runtime = triton.knobs.runtime
+    assert bench() > 20 > bench(measure_time_with_hooks=True) > 0
+    assert not runtime.launch_enter_hook and not runtime.launch_exit_hook
+
+    def broken():
+        raise KeyError("of the function")
+
+    with pytest.raises(KeyError):
+        triton.testing.do_bench(broken, measure_time_with_hooks=True)
+    assert not runtime.launch_enter_hook and not runtime.launch_exit_hook
