@@ -28,7 +28,7 @@ fn ptx_needs_no_gpu() {
     assert!(text.contains(".target sm_80"), "{text}");
 }
 
-/// A helper's ops are shown in the helper.
+/// A helper's ops are shown in the helper, with the call that led there.
 #[test]
 fn ptx_names_the_kernels_lines() {
     let source = "
@@ -54,7 +54,8 @@ def kernel(x):
         rest.lines().next().unwrap_or("").trim().to_string()
     };
     assert!(at("11 9").starts_with("ld.global"), "{text}");
-    assert!(at("7 12").starts_with("add.rn.f32"), "{text}");
+    let helper = at("7 12, function_name $helper0, inlined_at 1 12 17");
+    assert!(helper.starts_with("add.rn.f32"), "{text}");
     assert!(!at("12 5").is_empty(), "{text}");
 }
 
