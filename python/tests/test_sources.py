@@ -1,5 +1,7 @@
 """Where a kernel's text and names come from: files, cells, closures, redefinitions."""
 
+import linecache
+
 import pytest
 
 import naiad as triton
@@ -232,3 +234,51 @@ def make():
     # A file that changed is read again.
     path.write_text(before + text.replace("VALUE", "25.0"))
     assert "value=25.0" in ir(kernels_made_here.make(), FLOATS)
+
+
+# What stands in the first line, and the text behind it; of all that Python takes.
+SHAPES = {
+    "a decorator in brackets": "@(\n    triton.jit\n)\ndef k(x):\n    tl.store(x, 7)\n",
+    "a decorator in brackets, and one before": "@same\n@(\n\n    triton.jit)\ndef k(x):\n    tl.store(x, 7)\n",
+    "a tab behind def": "@triton.jit\ndef\tk(x):\n    tl.store(x, 7)\n",
+    "a form feed behind def": "@triton.jit\ndef\x0ck(x):\n    tl.store(x, 7)\n",
+    "def in two lines": "@triton.jit\ndef\\\n  k(x):\n    tl.store(x, 7)\n",
+    "a backslash alone": "@triton.jit\ndef k(x):\n    tl.store(x, 1)\n\\\n    tl.store(x, 7)\n",
+    "form feeds": "\x0c@triton.jit\n\x0cdef k(x):\n    tl.store(x, 7)\n\x0c\x0cy = 2\n",
+    "a text that goes on, CRLF": "@triton.jit\r\ndef k(x):\r\n    a: tl.constexpr = 'q\\\r\nz'\r\n    tl.store(x, 7)\r\n",
+    "texts in texts": "@triton.jit\ndef k(x):\n    tl.static_assert(True, f'{\'(\'}')\n    tl.store(x, 7)\n\ny = (1)\n",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_kernels_of_odd_shapes(shape, tmp_path):
+    """All of the kernel runs, whether its text is a file's or was executed."""
+    np = pytest.importorskip("numpy")
+    text = SHAPES[shape]
+    try:
+        compile(text, "<shape>", "exec")
+    except SyntaxError:
+        pytest.skip("not in this version of Python")
+    head = "def same(f):\n    return f\n\n"
+    name = str(tmp_path / "shape.py")
+    linecache.cache[name] = len(text), None, (head + text).splitlines(keepends=True) if "\x0c" not in text else [
+        line + "\n" for line in (head + text).split("\n")
+    ], name
+    namespace = {"triton": triton, "tl": tl}
+    exec(compile(head + text, name, "exec"), namespace)
+    x = np.zeros(1, np.float32)
+    namespace["k"][(1,)](x)
+    assert x[0] == 7
+    assert "y = " not in namespace["k"].src
+
+
+def test_a_file_that_has_changed_is_not_another_kernel(tmp_path):
+    """The line that Python names is now within another kernel."""
+    name = str(tmp_path / "changed.py")
+    text = "\n\n\n@triton.jit\ndef k(x):\n    tl.store(x, 7)\n"
+    namespace = {"triton": triton, "tl": tl}
+    exec(compile(text, name, "exec"), namespace)
+    changed = "@triton.jit\ndef other(x):\n    tl.store(x, 1)\n    tl.store(x, 2)\n    tl.store(x, 3)\n"
+    linecache.cache[name] = len(changed), None, changed.splitlines(keepends=True), name
+    with pytest.raises(triton.TritonError, match="has changed"):
+        namespace["k"].src

@@ -9,15 +9,15 @@ pub fn function_end(text: &str) -> Option<usize> {
     let (mut at, mut end) = (0, 0);
     let (mut own, mut body) = (None, None);
     while at < bytes.len() {
-        let line = &bytes[at..];
-        let column = line.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\x0c')).count();
-        match line.get(column) {
+        let (column, inset) = indentation(&bytes[at..]);
+        let line = &bytes[at + inset..];
+        match line.first() {
             None | Some(b'\n' | b'\r') => {
-                at += line_length(line);
+                at += inset + line_length(line);
                 continue;
             }
             Some(b'#') => {
-                at += line_length(line);
+                at += inset + line_length(line);
                 if body.is_some_and(|body| column >= body) {
                     end = at;
                 }
@@ -25,18 +25,57 @@ pub fn function_end(text: &str) -> Option<usize> {
             }
             Some(_) => {}
         }
-        let starts = |word: &[u8]| line[column..].starts_with(word);
         match own {
             Some(own) if column <= own => break,
             Some(_) => body = body.or(Some(column)),
-            None if starts(b"@") => {}
-            None if starts(b"def ") || starts(b"async def ") => own = Some(column),
+            None if line[0] == b'@' => {}
+            None if is_def(line) => own = Some(column),
             None => return None,
         }
-        at += logical_line(line);
+        at += inset + logical_line(line);
         end = at;
     }
     own.map(|_| end)
+}
+
+/// The column at which a line's first word stands, as Python counts, and the bytes before it.
+fn indentation(text: &[u8]) -> (usize, usize) {
+    let (mut column, mut at, mut of_first) = (0, 0, 0);
+    loop {
+        match text.get(at) {
+            Some(b' ') => column += 1,
+            Some(b'\t') => column = (column / 8 + 1) * 8,
+            Some(b'\x0c') => column = 0,
+            // Of lines that go on, the first that is indented counts.
+            Some(b'\\') if ends_line(&text[at + 1..]) => {
+                of_first = if of_first == 0 { column } else { of_first };
+                at += line_length(&text[at..]);
+                continue;
+            }
+            _ => return (if of_first == 0 { column } else { of_first }, at),
+        }
+        at += 1;
+    }
+}
+
+fn is_def(line: &[u8]) -> bool {
+    let line = after(line, b"async").map_or(line, |rest| &rest[indentation(rest).1..]);
+    after(line, b"def").is_some()
+}
+
+/// What follows a word.
+fn after<'t>(text: &'t [u8], word: &[u8]) -> Option<&'t [u8]> {
+    let rest = text.strip_prefix(word)?;
+    matches!(rest.first(), Some(b' ' | b'\t' | b'\x0c' | b'\\')).then_some(rest)
+}
+
+fn ends_line(text: &[u8]) -> bool {
+    text.starts_with(b"\n") || text.starts_with(b"\r\n")
+}
+
+/// Bytes of a backslash in a text with what it takes its meaning from.
+fn escape_length(text: &[u8]) -> usize {
+    if text[1..].starts_with(b"\r\n") { 3 } else { 2 }
 }
 
 /// Bytes up to the next line.
@@ -88,7 +127,7 @@ impl Nesting {
     pub fn step(&mut self, bytes: &[u8], at: usize) -> usize {
         if let Some((quotes, before)) = self.text {
             match bytes[at] {
-                b'\\' => return 2,
+                b'\\' => return escape_length(&bytes[at..]),
                 b'\n' if quotes.len() == 1 => self.end(before),
                 _ if bytes[at..].starts_with(quotes) => {
                     self.end(before);
@@ -160,7 +199,7 @@ fn plain_text(rest: &[u8], quotes: &[u8]) -> usize {
     let mut at = 0;
     while at < rest.len() {
         match rest[at] {
-            b'\\' => at += 2,
+            b'\\' => at += escape_length(&rest[at..]),
             b'\n' if quotes.len() == 1 => return at,
             _ if rest[at..].starts_with(quotes) => return at + quotes.len(),
             _ => at += 1,
@@ -198,6 +237,14 @@ mod tests {
             );
             ends("async def f():\n    pass\n\n\n    pass\n", rest);
         }
+        // Form feeds begin a line anew; a line may go on before it has begun.
+        ends("\x0c@jit\n\x0cdef f(x):\n return x\n", "\x0c\x0cy = 2\n");
+        ends("def f():\n    x = 1\n\\\n    y = 2\n", "z = 3\n");
+        ends("def f():\n\\\n    y = 2\n    z = 3\n", "    \x0cz = 3\n");
+        for def in ["def\t", "def\x0c", "def\\\n ", "async  def ", "async\tdef\t"] {
+            ends(&format!("@jit\n{def}f(x):\n\treturn x\n"), "x = 1\n");
+        }
+        ends("def f():\r\n    x = 'a\\\r\nb'\r\n    y = f'{x}\\\r\n'\r\n", "z = 1\r\n");
         // Within another.
         ends("    @jit\n    def f():\n        pass\n", "    return f\n");
         ends("    def f():\n        pass\n", "\n    # no body's\n    f()\n");

@@ -29,7 +29,10 @@ impl Settings {
     pub fn get() -> &'static Settings {
         static SETTINGS: OnceLock<Settings> = OnceLock::new();
         SETTINGS.get_or_init(|| {
-            let settings = Settings::read(|name| std::env::var(name).ok());
+            // What is no text is no name either, and is told as such.
+            let variable =
+                |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+            let settings = Settings::read(variable);
             // Nothing has chosen code for this processor yet: whoever does has come by here.
             if let Some(processor) = settings.0 {
                 Processor::limit(processor);

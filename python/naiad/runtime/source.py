@@ -1,6 +1,7 @@
 """What is known of a function: where its text stands, what its annotations mean, what it depends on."""
 
 import ast
+import bisect
 import builtins
 import hashlib
 import inspect
@@ -67,10 +68,37 @@ class _File:
     def block(self, first):
         """The bytes of the function whose first line this is; None where none is."""
         if first not in self.blocks:
-            start = self.starts[min(first, len(self.lines))]
-            end = _naiad.function_end(self.text, start)
-            self.blocks[first] = None if end is None else (start, end)
+            self.blocks[first] = self._block(first)
         return self.blocks[first]
+
+    def _block(self, first):
+        end = self._end(first)
+        if end is not None:
+            return self.starts[first], end
+        # Of a decorator in brackets Python names a line behind the one with its `@`.
+        for at in range(min(first, len(self.lines)) - 1, -1, -1):
+            line = self.lines[at].lstrip()
+            if line.startswith("@"):
+                end = self._end(at)
+                return (self.starts[at], end) if end is not None and end > self.starts[first] else None
+            if re.match(r"(async\s+)?(def|class)\b", line):
+                return None
+        return None
+
+    def _end(self, first):
+        start = self.starts[min(first, len(self.lines))]
+        end = _naiad.function_end(self.text, start)
+        if end is None or not _TEXTS_IN_TEXTS:
+            return end
+        last = bisect.bisect_left(self.starts, end)
+        if not _TEXTS_IN_TEXTS.search("".join(self.lines[first:last])):
+            return end
+        return self.starts[first + len(inspect.getblock(self.lines[first:]))]
+
+
+# What begins a formatted text. From Python 3.12 on it may hold others with the same quotes, whose ends are
+# left to Python's tokenizer.
+_TEXTS_IN_TEXTS = re.compile(r"[fFtT][rR]?['\"]") if sys.version_info >= (3, 12) else None
 
 
 def parameter_names(fn):
