@@ -61,6 +61,12 @@ def cases(device, small):
                 f"transpose {rows}x{cols}, tile {tile}",
                 lambda r=rows, c=cols, t=tile: transpose(device, r, c, t),
             )
+        if rows % 2:
+            for tile in (32, 64):
+                yield (
+                    f"transpose fp16 {rows}x{cols}, tile {tile}",
+                    lambda r=rows, c=cols, t=tile: transpose(device, r, c, t, torch.float16),
+                )
     for cols in (1024, 4096, 16384):
         rows = size(8192, 8)
         yield f"layer norm fp16 {rows}x{cols}", lambda r=rows, c=cols: layer_norm(device, r, c)
@@ -158,8 +164,8 @@ def row_sum(device, rows, cols):
     )
 
 
-def transpose(device, rows, cols, tile):
-    x, out = normal(rows, cols, device=device), torch.empty(cols, rows, device=device)
+def transpose(device, rows, cols, tile, dtype=torch.float32):
+    x, out = normal(rows, cols, device=device, dtype=dtype), torch.empty(cols, rows, device=device, dtype=dtype)
     grid, blocks = (-(-rows // tile), -(-cols // tile)), {"BLOCK_ROWS": tile, "BLOCK_COLS": tile}
 
     def ours(m):
@@ -168,7 +174,7 @@ def transpose(device, rows, cols, tile):
 
     return Case(
         "", "transpose", ours,
-        lambda: [x.t()], [out], 0.0, 8 * rows * cols,
+        lambda: [x.t()], [out], 0.0, 2 * x.element_size() * rows * cols,
         eager=lambda: out.copy_(x.t()), compiled=(lambda x: x.t().contiguous(), (x,)),
     )
 

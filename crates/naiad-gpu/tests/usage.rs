@@ -95,13 +95,19 @@ fn cases() -> Vec<Case> {
         rows(65536),
     );
     for (rows, cols) in [(16384, 16384), (8191, 16385)] {
-        for tile in [32, 64] {
+        for (title, elem, tile) in [
+            ("tile 32", "fp32", [32, 32]),
+            ("tile 64", "fp32", [64, 64]),
+            ("tile 128x32", "fp32", [128, 32]),
+            ("fp16, tile 32", "fp16", [32, 32]),
+        ] {
+            let [rows_at_once, cols_at_once] = tile;
             add(
-                &format!("transpose {rows}x{cols}, tile {tile}"),
+                &format!("transpose {rows}x{cols}, {title}"),
                 "examples/transpose.py",
                 "transpose_kernel",
                 format!(
-                    "x_ptr: *fp32, out_ptr: *fp32, n_rows: i32, n_cols: i32, {BOTH}, BLOCK_ROWS={tile}, BLOCK_COLS={tile}"
+                    "x_ptr: *{elem}, out_ptr: *{elem}, n_rows: i32, n_cols: i32, {BOTH}, BLOCK_ROWS={rows_at_once}, BLOCK_COLS={cols_at_once}"
                 ),
                 format!(
                     "n_rows={rows}, n_cols={cols}, x_row_stride={cols}, x_col_stride=1, out_row_stride={rows}, out_col_stride=1"

@@ -55,7 +55,7 @@ impl Lower<'_> {
         let addresses = self.get(ptr).clone();
         let masks = mask.map(|m| self.get(m).clone());
         let mut loaded: Registers = addresses.clone();
-        let rows = self.rows(&self.shape(ptr), layout.as_ref(), run);
+        let rows = self.rows(&self.shape(ptr), layout.as_ref(), run, elem.size());
         let groups = match &rows {
             Some(rows) => rows.clone(),
             None => self.groups(ptr, layout.as_ref(), run, elem.size()),
