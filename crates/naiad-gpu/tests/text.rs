@@ -164,28 +164,35 @@ fn wrong_placed_ir_is_refused() {
 
 /// How many programs of a kernel share a block, and its threads.
 #[test]
-fn few_programs_have_all_their_warps() {
-    let rows = "tile @rows(%x x: *fp32, %y y: *fp32) {
-        %i = arange start=0 end=1024 : <1024xi32>
-        %p = splat %x shape=(1024,) : <1024x*fp32>
-        %at = ptr_add %p, %i : <1024x*fp32>
-        %v = load %at : <1024xfp32>
-        %s = reduce inputs=[%v] axis=0 {
-          ^(%a: fp32, %b: fp32):
-          %c = binary.add %a, %b : fp32
-          yield values=[%c]
-        } : fp32
-        store %y, %s
-        return
-    }";
+fn programs_share_blocks() {
+    let rows = |columns: u32, elem: &str| {
+        format!(
+            "tile @rows(%x x: *{elem}, %y y: *{elem}) {{
+                %i = arange start=0 end={columns} : <{columns}xi32>
+                %p = splat %x shape=({columns},) : <{columns}x*{elem}>
+                %at = ptr_add %p, %i : <{columns}x*{elem}>
+                %v = load %at : <{columns}x{elem}>
+                %s = reduce inputs=[%v] axis=0 {{
+                  ^(%a: {elem}, %b: {elem}):
+                  %c = binary.add %a, %b : {elem}
+                  yield values=[%c]
+                }} : {elem}
+                store %y, %s
+                return
+            }}"
+        )
+    };
     let of = |title: &str, source: &str| {
         let (func, asked) = (whole::<Tile>(title, source), asked(title));
         let code = naiad_gpu::compile(&func, &asked.inputs(&func), &asked.options).unwrap();
         (code.programs, code.threads, naiad_gpu::minds_few_programs(&func, false, &asked.options))
     };
-    assert_eq!(of("many | aligned", rows), (4, 128, true));
-    assert_eq!(of("few | aligned few", rows), (1, 128, true));
+    assert_eq!(of("many | aligned", &rows(1024, "fp16")), (4, 128, true));
+    assert_eq!(of("few | aligned few", &rows(1024, "fp16")), (1, 128, true));
+    // A warp loads no more than 2048 bytes of a row.
+    assert_eq!(of("many | aligned", &rows(1024, "fp32")), (1, 128, false));
+    assert_eq!(of("many | aligned", &rows(512, "fp32")), (4, 128, false));
+    assert_eq!(of("many | aligned", &rows(2048, "fp16")), (1, 128, false));
     // Smaller ones are as fast with a warp each.
-    let smaller = rows.replace("1024", "512");
-    assert_eq!(of("few | aligned few", &smaller), (4, 128, false));
+    assert_eq!(of("few | aligned few", &rows(512, "fp16")), (4, 128, false));
 }
