@@ -1,6 +1,7 @@
 //! Machine code without a GPU, by NVIDIA's assembler where it is installed.
 
 use naiad::{Diagnostic, Error, Id, Ptx, Result};
+use object::{Object, ObjectSection};
 use std::process::Command;
 
 /// Machine code, with what the assembler says of it.
@@ -63,11 +64,18 @@ pub fn stats(ptx: &Ptx) -> Result<String> {
         ("bytes spilled", number("spill", " bytes spill stores")),
         ("bytes reloaded", number("spill", " bytes spill loads")),
         ("bytes of shared memory", code.shared_bytes.to_string()),
-        ("bytes of code", cubin.len().to_string()),
+        ("bytes of code", code_bytes(&cubin).to_string()),
     ] {
         out += &format!("{what:<24}{value:>8}\n");
     }
     Ok(out)
+}
+
+/// The instructions, without names, lines and what else stands in the file.
+fn code_bytes(cubin: &[u8]) -> u64 {
+    let Ok(file) = object::File::parse(cubin) else { return 0 };
+    let code = file.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".text.")));
+    code.map(|section| section.size()).sum()
 }
 
 /// The chip that a text is for.
