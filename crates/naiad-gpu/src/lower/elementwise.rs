@@ -2,7 +2,7 @@
 
 use super::{Lower, Lowered, Registers, stored};
 use crate::layout::axis_bits;
-use crate::placed::Run;
+use crate::placed::{PlacedOp, Run, What};
 use naiad_ir::scalar::{BinaryFn, Rounding, UnaryFn};
 use naiad_ir::thread::{NativeFn, ThreadOp};
 use naiad_ir::tile::{Constant, TileOp};
@@ -13,6 +13,7 @@ impl Lower<'_> {
         let mut operands = Vec::new();
         op.each_value(&mut |v| operands.push(v));
         let count = self.layout(result).map_or(1, |l| l.count());
+        let uniform = operands.iter().position(|&v| self.is_splat(v));
         // Registers whose results are alike need one comparison.
         let alike: usize = self.layout(result).map_or(0, |layout| {
             let (low, _) = axis_bits(&self.shape(result), run.axis as usize);
@@ -33,7 +34,7 @@ impl Lower<'_> {
                 registers.push(*value);
                 continue;
             }
-            let value = match self.element(op, &args) {
+            let value = match self.element(op, &args, uniform) {
                 Some(value) => value,
                 None => return self.unsupported(format!("`{}` lane by lane", op.name())),
             };
@@ -43,8 +44,14 @@ impl Lower<'_> {
         Ok(registers)
     }
 
-    /// One element. Narrow floats are computed in fp32 and rounded.
-    fn element(&mut self, op: &TileOp, args: &[Value]) -> Option<Value> {
+    fn is_splat(&self, value: Value) -> bool {
+        let op = self.f.defining_op(value);
+        matches!(op, Some(PlacedOp { what: What::Tile(TileOp::Splat { .. }), .. }))
+    }
+
+    /// One element. Narrow floats are computed in fp32 and rounded. `uniform`: which argument is
+    /// the same in all threads.
+    fn element(&mut self, op: &TileOp, args: &[Value], uniform: Option<usize>) -> Option<Value> {
         let ty = self.b.vector(args[0]).elem.scalar();
         let wide = |lower: &mut Self| -> Option<(Scalar, Scalar, Vec<Value>)> {
             let (ty, compute) = (ty?, ty?.compute_type());
@@ -62,11 +69,19 @@ impl Lower<'_> {
                 let fast = !self.options.precise && compute == Scalar::F32 && *f == BinaryFn::Div;
                 if compute == Scalar::I64 && *f == BinaryFn::Add {
                     let ((a, more), (b, yet)) = (self.sum(args[0]), self.sum(args[1]));
-                    let base = self.b.add(a, b);
+                    let ((a, far), (b, away)) = (self.shared(a), self.shared(b));
+                    let root = self.b.add(a, b);
+                    let far = self.far(far, away);
+                    let base = self.away(root, far);
                     let constant = more.wrapping_add(yet);
                     let all = self.b.i64(constant);
                     let sum = self.b.add(base, all);
                     return Some(self.note_sum(sum, base, constant));
+                }
+                if let Some(which @ 0..=1) = uniform
+                    && (compute, *f) == (Scalar::I64, BinaryFn::Mul)
+                {
+                    return Some(self.multiple(args[1 - which], args[which]));
                 }
                 let value = match fast {
                     true => self.b.op(ThreadOp::Native { f: NativeFn::Div, args }),
@@ -94,9 +109,13 @@ impl Lower<'_> {
                 let size = self.f.ty(*ptr).ty.elem.pointer().map_or(1, |p| p.pointee.size());
                 let offset = self.widened(args[1]);
                 let ((ptr, before), (offset, more)) = (self.sum(args[0]), self.sum(offset));
+                let ((ptr, far), (offset, away)) = (self.shared(ptr), self.shared(offset));
                 let scale = self.b.i64(size as i64);
                 let bytes = self.b.mul(offset, scale);
-                let base = self.b.addr_add(ptr, bytes);
+                let away = away.map(|away| self.b.mul(away, scale));
+                let root = self.b.addr_add(ptr, bytes);
+                let far = self.far(far, away);
+                let base = self.away(root, far);
                 // Addresses are numbers modulo 2^64, so that their parts may be added in any order.
                 let constant = before.wrapping_add(more.wrapping_mul(size as i64));
                 let constant_bytes = self.b.i64(constant);
@@ -105,6 +124,19 @@ impl Lower<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// A number of 64 bits times one that is the same in all threads: the threads' own part once for all
+    /// registers, and what these are apart in all threads at once.
+    fn multiple(&mut self, value: Value, by: Value) -> Value {
+        let (base, constant) = self.sum(value);
+        let root = self.b.binary(BinaryFn::Mul, base, by);
+        if constant == 0 {
+            return root;
+        }
+        let constant = self.b.i64(constant);
+        let far = self.b.binary(BinaryFn::Mul, constant, by);
+        self.away(root, Some(far))
     }
 
     /// An integer with 64 bits.

@@ -3,7 +3,7 @@
 use super::Lower;
 use crate::layout::{LANE_BITS, Layout};
 use naiad_ir::scalar::{BinaryFn, Predicate};
-use naiad_ir::thread::ThreadOp;
+use naiad_ir::thread::{ThreadElem, ThreadOp};
 use naiad_ir::tile::Constant;
 use naiad_ir::{Scalar, Value};
 
@@ -106,6 +106,34 @@ impl Lower<'_> {
             self.sums.insert(value, (base, constant));
         }
         value
+    }
+
+    /// What a 64-bit number or an address is made of: another one that more registers share, and how far
+    /// it is from there in all threads alike.
+    pub fn shared(&self, value: Value) -> (Value, Option<Value>) {
+        match self.apart.get(&value) {
+            Some(&(root, far)) => (root, Some(far)),
+            None => (value, None),
+        }
+    }
+
+    /// The value that is so far from another one.
+    pub fn away(&mut self, root: Value, far: Option<Value>) -> Value {
+        let Some(far) = far else { return root };
+        let value = match self.b.vector(root).elem {
+            ThreadElem::Addr => self.b.addr_add(root, far),
+            ThreadElem::Scalar(_) => self.b.binary(BinaryFn::Add, root, far),
+        };
+        self.apart.insert(value, (root, far));
+        value
+    }
+
+    /// Two distances in one.
+    pub fn far(&mut self, a: Option<Value>, b: Option<Value>) -> Option<Value> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(self.b.binary(BinaryFn::Add, a, b)),
+            (one, other) => one.or(other),
+        }
     }
 
     /// The indices of the elements that the thread's registers hold, and `start` more.

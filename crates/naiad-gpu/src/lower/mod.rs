@@ -79,6 +79,8 @@ struct Lower<'a> {
     /// Numbers and addresses that are another and a constant, so that a thread's registers share the
     /// other. Of numbers narrower than 64 bits those alone whose sum does not wrap.
     sums: FxHashMap<Value, (Value, i64)>,
+    /// Numbers of 64 bits and addresses that are another, and a number that is the same in all threads.
+    apart: FxHashMap<Value, (Value, Value)>,
     /// Elements that were taken out of 32-bit words, with the words.
     words: FxHashMap<Vec<Value>, Value>,
     watch: Option<&'a Watch>,
@@ -121,6 +123,7 @@ pub fn lower(
         in_use: InUse::default(),
         buffers: FxHashMap::default(),
         sums: FxHashMap::default(),
+        apart: FxHashMap::default(),
         words: FxHashMap::default(),
         watch: watch.as_ref(),
         record: None,
