@@ -193,6 +193,11 @@ fn programs_share_blocks() {
     assert_eq!(of("many | aligned", &rows(1024, "fp32")), (1, 128, false));
     assert_eq!(of("many | aligned", &rows(512, "fp32")), (4, 128, false));
     assert_eq!(of("many | aligned", &rows(2048, "fp16")), (1, 128, false));
+    // A thread has registers for so many elements.
+    assert_eq!(of("many | aligned", &rows(8192, "fp32")), (1, 128, false));
+    assert_eq!(of("many | aligned", &rows(16384, "fp32")), (1, 256, false));
+    assert_eq!(of("many | aligned", &rows(65536, "fp32")), (1, 512, false));
+    assert_eq!(of("many | aligned", &rows(131072, "fp32")), (1, 1024, false));
     // Smaller ones are as fast with a warp each.
     assert_eq!(of("few | aligned few", &rows(512, "fp16")), (4, 128, false));
 }
