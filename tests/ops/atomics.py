@@ -188,17 +188,30 @@ def test_pointers_to_const_and_outside():
 
 
 @pytest.mark.parametrize("name", ["float32", "float64"])
-def test_extrema_of_floats_order_zeros_and_infinities(name):
-    corners = [-np.inf, -2.5, -0.5, 0.0, 0.5, 3.0, np.inf]
-    for op, f in (("atomic_max", max), ("atomic_min", min)):
-        for start in corners:
-            p = np.full(7, start, TYPES[name].storage)
-            tiles(
-                f"tl.{op}(p + {I}, v, mask={I} < 7)",
-                {"p": p, "v": np.array([*corners, 0], p.dtype)},
-                pointers="p",
-            )
-            assert p.tolist() == [f(start, c) for c in corners]
+@pytest.mark.parametrize("op", ["atomic_max", "atomic_min"])
+def test_extrema_of_floats_order_all_images(op, name):
+    """Zeros by their sign, NaN beyond the infinity of its sign; in a kernel's first launch as in others."""
+    kernel = define(
+        f"""
+        @triton.jit
+        def kernel(p, v, r):
+            i = tl.arange(0, 8)
+            tl.store(r + i, tl.{op}(p + i, tl.load(v + i)))
+        """
+    )["kernel"]
+    nan = np.copysign(np.array(np.nan, TYPES[name].storage), [-1, 1])
+    corners = np.array([nan[0], -np.inf, -2.5, -0.0, 0.0, 3.0, np.inf, nan[1]], nan.dtype)
+    as_int = lambda x: x.view(f"i{x.itemsize}")
+    signed = as_int(corners)
+    # The order of images: that of integers, and the other way round below zero.
+    place = np.where(signed < 0, np.iinfo(signed.dtype).min - signed - 1, signed)
+    for start in range(len(corners)):
+        p, r = np.full(8, corners[start]), np.zeros(8, corners.dtype)
+        kernel[(1,)](p, corners, r)
+        wins = place > place[start] if op == "atomic_max" else place < place[start]
+        want = np.where(wins, signed, signed[start])
+        np.testing.assert_array_equal(as_int(p), want)
+        np.testing.assert_array_equal(as_int(r), signed[start])
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,7 @@ use crate::combine::unless_scalar;
 use crate::engine::{read_image, write_image};
 use crate::fault::{Access, Fault};
 use crate::slab::Slab;
-use crate::tile::{Dense, Tile, number};
-use naiad_ir::Scalar;
-use naiad_ir::scalar::BinaryFn;
+use crate::tile::{Dense, Tile};
 use naiad_ir::tile::AtomicOp;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
@@ -46,7 +44,7 @@ pub fn update(
         let wanted =
             expected.as_ref().map(|e| unsafe { read_image(e.at(size).add(lane * size), size) });
         let next = |old| match how {
-            Update::Rmw(f) => combine(f, ty, old, value),
+            Update::Rmw(f) => f.eval(ty, old, value),
             Update::Cas(_) => {
                 if Some(old) == wanted {
                     value
@@ -148,30 +146,4 @@ unsafe fn fetch(at: *mut u8, size: usize, f: impl Fn(u64) -> u64) -> u64 {
         4 => of!(AtomicU32, u32),
         _ => of!(AtomicU64, u64),
     }
-}
-
-/// What an update makes of what was there.
-pub fn combine(f: AtomicOp, ty: Scalar, old: u64, value: u64) -> u64 {
-    let of = |f: BinaryFn| f.eval(ty, old, value).unwrap_or(old);
-    match f {
-        AtomicOp::Add => of(BinaryFn::Add),
-        AtomicOp::And => of(BinaryFn::And),
-        AtomicOp::Or => of(BinaryFn::Or),
-        AtomicOp::Xor => of(BinaryFn::Xor),
-        AtomicOp::Max if before(ty, old, value) => value,
-        AtomicOp::Min if before(ty, value, old) => value,
-        AtomicOp::Max | AtomicOp::Min => old,
-        AtomicOp::Xchg => value,
-    }
-}
-
-/// Whether `x` is less than `y`; floats are compared by their images, as the language says, so that
-/// NaN is beyond the infinities.
-fn before(ty: Scalar, x: u64, y: u64) -> bool {
-    if ty.is_int() {
-        return number(ty, x) < number(ty, y);
-    }
-    let sign = 1 << (ty.bits() - 1);
-    let key = |image: u64| if image & sign == 0 { image | sign } else { !image & ty.mask() };
-    key(x) < key(y)
 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | xchg, and, or, xor, integer add, min and max, add of fp16, fp32, fp64 | `atom`, of which `ptxas` makes a reduction where nothing needs the old value |
 //! | add of bf16 | `atom` from sm_90 on, before that a loop |
-//! | min and max of floats | a loop of `atom.cas` that computes what [`naiad_ir::scalar`] says |
+//! | min and max of fp32, fp64 | `atom` of their images, by the value's sign: positive ones are ordered as integers, negative ones the other way round |
+//! | min and max of fp16, bf16 | a loop of `atom.cas` with the same |
 //! | compare and swap | `atom.cas`, of 16, 32 or 64 bits |
 //! | load, store | `ld.acquire`, `st.release`; what such an access cannot order a fence does |
 //!
@@ -41,6 +42,9 @@ impl Emit {
         order: Order,
     ) -> Result<Operand, String> {
         let place = self.reachable(place);
+        if of.is_float() && matches!(f, AtomicOp::Min | AtomicOp::Max) && of.bits() >= 32 {
+            return Ok(self.atomic_of_images(f, of, place, value, order));
+        }
         let Some(native) = self.native_atomic(f, of) else {
             return self.atomic_loop(f, of, place, value, order);
         };
@@ -79,6 +83,39 @@ impl Emit {
         }
     }
 
+    /// The greater or lesser of two floats.
+    fn atomic_of_images(
+        &mut self,
+        f: AtomicOp,
+        of: Scalar,
+        place: Place,
+        value: Operand,
+        order: Order,
+    ) -> Operand {
+        let negative = self.is_negative(of, value);
+        let (value, old) = (self.reg(value), self.fresh(Class::of(of.into())));
+        let (address, words) = (address(place), update_words(place, order));
+        let ops = ops_on_images(f, of);
+        if let Some(negative) = negative.known() {
+            let op = &ops[negative as usize];
+            self.line(format_args!("{words}.{op} {old}, {address}, {value}"));
+            return old;
+        }
+        for (not, op) in ["!", ""].iter().zip(&ops) {
+            self.line(format_args!("@{not}{negative} {words}.{op} {old}, {address}, {value}"));
+        }
+        old
+    }
+
+    /// Whether a float has the sign of negative numbers.
+    fn is_negative(&mut self, of: Scalar, value: Operand) -> Operand {
+        if let Some(image) = value.known() {
+            return Operand::imm(Class::Pred, (image >> (of.bits() - 1) & 1) as i64);
+        }
+        let zero = Operand::imm(value.class(), 0);
+        self.setp(&format!("setp.lt.s{}", of.bits()), value, zero)
+    }
+
     /// Computes the new value from what was seen last until that is what is replaced.
     fn atomic_loop(
         &mut self,
@@ -109,16 +146,23 @@ impl Emit {
         old: Operand,
         value: Operand,
     ) -> Result<Operand, String> {
-        let function = match f {
-            AtomicOp::Add => BinaryFn::Add,
-            AtomicOp::Min => BinaryFn::Min,
-            AtomicOp::Max => BinaryFn::Max,
-            _ => return Err(format!("there is no atomic `{}` of {of}", f.name())),
-        };
-        let wide = of.compute_type();
-        let [old, value] = [old, value].map(|x| self.cast(of, wide, Rounding::Nearest, &[x])[0]);
-        let new = self.binary(function, wide, old, value)?;
-        Ok(self.cast(wide, of, Rounding::Nearest, &[new])[0])
+        match f {
+            AtomicOp::Min | AtomicOp::Max if of.is_float() => {
+                let negative = self.is_negative(of, value);
+                let class = value.class();
+                let [positive, other] =
+                    ops_on_images(f, of).map(|op| self.ins(&op, class, [old, value]));
+                Ok(self.select(negative, other, positive))
+            }
+            AtomicOp::Add => {
+                let wide = of.compute_type();
+                let [old, value] =
+                    [old, value].map(|x| self.cast(of, wide, Rounding::Nearest, &[x])[0]);
+                let new = self.binary(BinaryFn::Add, wide, old, value)?;
+                Ok(self.cast(wide, of, Rounding::Nearest, &[new])[0])
+            }
+            _ => Err(format!("there is no atomic `{}` of {of}", f.name())),
+        }
     }
 
     /// Stores `new` where memory has the bits of `old`; gives what it had.
@@ -182,4 +226,14 @@ impl Emit {
 /// How an instruction that updates memory begins.
 fn update_words(place: Place, order: Order) -> String {
     format!("atom.{}.{}.{}", place.space.name(), order.scope.name(), order.sem.name())
+}
+
+/// The greater or lesser of floats as an operation on their images: where the value is positive, and where it
+/// is negative.
+fn ops_on_images(f: AtomicOp, of: Scalar) -> [String; 2] {
+    let bits = of.bits();
+    match f {
+        AtomicOp::Max => [format!("max.s{bits}"), format!("min.u{bits}")],
+        _ => [format!("min.s{bits}"), format!("max.u{bits}")],
+    }
 }

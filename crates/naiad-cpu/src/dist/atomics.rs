@@ -5,7 +5,7 @@ use super::elementwise::image;
 use super::lanes::{Nest, identity};
 use super::{Dist, Place, Result, SiteInfo};
 use naiad_ir::scalar::{BinaryFn, Predicate};
-use naiad_ir::thread::ThreadOp;
+use naiad_ir::thread::{Builder, ThreadOp};
 use naiad_ir::tile::{AtomicOp, Constant, TileOp};
 use naiad_ir::{Inst, OpInfo, Scalar, Value};
 
@@ -127,8 +127,11 @@ impl Dist<'_> {
         let b = &mut self.b;
         let (x, y) = match f {
             AtomicOp::Add | AtomicOp::Xor => (value, zero),
-            AtomicOp::Max => return Some(b.compare(Predicate::Gt, value, old)),
-            AtomicOp::Min => return Some(b.compare(Predicate::Lt, value, old)),
+            AtomicOp::Max | AtomicOp::Min => {
+                let [value, old] = [value, old].map(|x| ordered(b, x));
+                let p = if f == AtomicOp::Max { Predicate::Gt } else { Predicate::Lt };
+                return Some(b.compare(p, value, old));
+            }
             AtomicOp::And => (b.binary(BinaryFn::And, old, value), old),
             AtomicOp::Or => (b.binary(BinaryFn::Or, old, value), old),
             AtomicOp::Xchg => (image(b, old), image(b, value)),
@@ -164,4 +167,19 @@ impl Dist<'_> {
         let values = vec![self.number, lane, addr];
         self.b.run(ThreadOp::Guard { cond, site, values });
     }
+}
+
+/// What stands for a number where the greater of two is found: of a float its image with a sign, so that
+/// NaN has its place too, as [`AtomicOp::eval`] says.
+fn ordered(b: &mut Builder, x: Value) -> Value {
+    if !b.vector(x).elem.scalar().is_some_and(Scalar::is_float) {
+        return x;
+    }
+    let image = image(b, x);
+    let int = if b.vector(image).elem.size() == 8 { Scalar::I64 } else { Scalar::I32 };
+    let [last, sizes] = [i128::from(int.bits()) - 1, int.int_max()]
+        .map(|n| b.constant(Constant::int(int, n), 1));
+    let sign = b.binary(BinaryFn::Shr, image, last);
+    let flipped = b.binary(BinaryFn::And, sign, sizes);
+    b.binary(BinaryFn::Xor, image, flipped)
 }

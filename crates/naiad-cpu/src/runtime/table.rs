@@ -3,7 +3,6 @@
 use crate::clif::RuntimeTable;
 use crate::launch::Context;
 use naiad_ir::Scalar;
-use naiad_ir::scalar::BinaryFn;
 use naiad_ir::thread::RuntimeFn;
 use naiad_ir::tile::AtomicOp;
 use std::sync::OnceLock;
@@ -78,23 +77,11 @@ unsafe extern "C" fn atomic_rmw(address: usize, ty: i64, op: i64, value: i64) ->
     let ty = Scalar::ALL[ty as usize];
     let op = AtomicOp::ALL[op as usize];
     let value = value as u64 & ty.mask();
-    let update = |old: u64| {
-        let apply = |f: BinaryFn| f.eval(ty, old, value).unwrap_or(old);
-        match op {
-            AtomicOp::Xchg => value,
-            AtomicOp::Add => apply(BinaryFn::Add),
-            AtomicOp::Max => apply(BinaryFn::Max),
-            AtomicOp::Min => apply(BinaryFn::Min),
-            AtomicOp::And => apply(BinaryFn::And),
-            AtomicOp::Or => apply(BinaryFn::Or),
-            AtomicOp::Xor => apply(BinaryFn::Xor),
-        }
-    };
     macro_rules! at {
         ($Atomic:ty, $t:ty) => {{
             // SAFETY: the caller's promise.
             let cell = unsafe { <$Atomic>::from_ptr(address as *mut $t) };
-            let old = cell.fetch_update(SeqCst, SeqCst, |old| Some(update(u64::from(old)) as $t));
+            let old = cell.fetch_update(SeqCst, SeqCst, |old| Some(op.eval(ty, u64::from(old), value) as $t));
             old.map_or_else(u64::from, u64::from) as i64
         }};
     }

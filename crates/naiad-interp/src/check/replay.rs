@@ -164,7 +164,7 @@ impl Private {
                 }
                 let x = chunk.value(i, size);
                 let new = match (how, &wanted) {
-                    (Some(Update::Rmw(f)), _) => crate::atomics::combine(f, ty, old, x),
+                    (Some(Update::Rmw(f)), _) => f.eval(ty, old, x),
                     (_, Some(wanted)) => {
                         // SAFETY: as many lanes as the access has.
                         let w = unsafe { read_image(wanted.at(size).add(lane * size), size) };

@@ -10,7 +10,6 @@ use super::mask::{MAX_THREADS, Mask};
 use super::shared::{Access, Problem};
 use super::stats::WIDEST;
 use super::values::Word;
-use crate::atomics::combine;
 use crate::engine::{read_image, write_image};
 use naiad_ir::thread::{ThreadElem, ThreadOp};
 use naiad_ir::{Inst, Scalar, Value};
@@ -70,7 +69,7 @@ impl Exec<'_> {
             ThreadOp::Atomic { f, addr, value, .. } => {
                 let ty = code.scalar(*value);
                 self.atomic(inst, mask, *addr, ty.into(), true, |e, t, old| {
-                    combine(*f, ty, old, e.values.image(code.slot(*value), 0, t))
+                    f.eval(ty, old, e.values.image(code.slot(*value), 0, t))
                 })
             }
             ThreadOp::AtomicCas { addr, compare, value, .. } => {
@@ -107,7 +106,7 @@ impl Exec<'_> {
                     let mut image = [0; 8];
                     image[..place.len()].copy_from_slice(place);
                     let old = u64::from_le_bytes(image);
-                    let new = combine(*f, ty, old, operand);
+                    let new = f.eval(ty, old, operand);
                     place.copy_from_slice(&new.to_le_bytes()[..ty.size()]);
                     self.own_changes += u64::from(new != old);
                     self.values.set(code.slot(code.func.results(inst)[0]), 0, t, old);

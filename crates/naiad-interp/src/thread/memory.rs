@@ -1,7 +1,6 @@
 //! Ops on memory.
 
 use super::{Evaluator, Lanes};
-use crate::atomics::combine;
 use crate::engine::{read_image, write_image};
 use naiad_ir::op::OpInfo;
 use naiad_ir::thread::{ThreadElem, ThreadOp};
@@ -67,7 +66,7 @@ impl Evaluator<'_> {
             ThreadOp::Atomic { f, addr, value, .. } => {
                 let ty = self.scalar(*value);
                 let value = self.one(*value);
-                Some(self.replace(*addr, ty, |old| combine(*f, ty, old, value)))
+                Some(self.replace(*addr, ty, |old| f.eval(ty, old, value)))
             }
             ThreadOp::AtomicCas { addr, compare, value, .. } => {
                 let (compare, new) = (self.one(*compare), self.one(*value));

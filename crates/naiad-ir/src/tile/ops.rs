@@ -232,10 +232,37 @@ impl AtomicOp {
         }
     }
 
+    /// What the operation makes of what memory has; images of `ty`.
+    ///
+    /// Of floats the greater and the lesser are found by their images, as Triton has them: zeros differ by
+    /// their sign, and NaN lies beyond the infinity of its sign, so that one of a positive sign wins each
+    /// maximum and loses each minimum.
+    pub fn eval(self, ty: Scalar, old: u64, value: u64) -> u64 {
+        let of = |f: BinaryFn| f.eval(ty, old, value).unwrap_or(old);
+        match self {
+            AtomicOp::Xchg => value,
+            AtomicOp::Add => of(BinaryFn::Add),
+            AtomicOp::And => of(BinaryFn::And),
+            AtomicOp::Or => of(BinaryFn::Or),
+            AtomicOp::Xor => of(BinaryFn::Xor),
+            AtomicOp::Max if ty.is_int() => of(BinaryFn::Max),
+            AtomicOp::Min if ty.is_int() => of(BinaryFn::Min),
+            AtomicOp::Max if place_in_order(ty, old) < place_in_order(ty, value) => value,
+            AtomicOp::Min if place_in_order(ty, value) < place_in_order(ty, old) => value,
+            AtomicOp::Max | AtomicOp::Min => old,
+        }
+    }
+
     /// Whether memory of this type has compare-and-swap.
     pub fn cas_accepts(ty: Scalar) -> bool {
         ty.bits() >= 16
     }
+}
+
+/// A number that orders the images of a type of floats.
+fn place_in_order(ty: Scalar, image: u64) -> u64 {
+    let sign = 1 << (ty.bits() - 1);
+    if image & sign == 0 { image | sign } else { !image & ty.mask() }
 }
 
 /// A constant's type and bits.
