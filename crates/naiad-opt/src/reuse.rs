@@ -19,8 +19,8 @@
 //!
 //! Loads are merged that have the same addresses, mask and `other`, in one block; of how long they stay in
 //! the cache what the later one says. Nothing is merged across what orders memory or may see what another
-//! program wrote: atomics, barriers, volatile loads, assembly; nor out of a round of a loop into the
-//! next, since kernels wait in loops.
+//! program wrote: atomics, barriers, volatile loads, assembly; nor out of a round of a loop into the next, or
+//! across a `while` that loads, since kernels wait in loops.
 
 use crate::cse;
 use crate::dce;
@@ -342,9 +342,14 @@ fn orders_memory(func: &Function<Tile>, inst: Inst) -> bool {
         TileOp::InlineAsm { is_pure, .. } => !is_pure,
         op => op.effects() == Effects::Writes,
     };
+    // What ends a `while` may be what it has loaded, which is newer than all that was loaded before it.
+    let waits = matches!(func.op(inst), TileOp::While { .. });
     let mut found = orders(func.op(inst));
     func.op(inst).each_block(&mut |block| {
-        func.walk_block(block, &mut |inst| found |= orders(func.op(inst)));
+        func.walk_block(block, &mut |inst| {
+            let op = func.op(inst);
+            found |= orders(op) || waits && matches!(op, TileOp::Load { .. });
+        });
     });
     found
 }
