@@ -1,7 +1,7 @@
 //! What the environment asks of launches, read once in a process: docs/settings.md tells users.
 //!
 //! A variable that says something else than it may is an error of each launch, and not passed over: who
-//! misspells `NAIAD_EXECUTOR` would else measure something else than he thinks.
+//! misspells an executor's name would else measure something else than he thinks.
 
 use crate::{Executor, Result};
 use naiad_cpu::Processor;
@@ -53,7 +53,6 @@ impl Settings {
     /// By what variables say; and `NAIAD_CPU`, the processor for which this one is to be taken.
     fn read(variable: impl Fn(&str) -> Option<String>) -> (Option<Processor>, Settings) {
         let said = |name: &str| variable(name).filter(|text| !text.is_empty());
-        let flag = |name: &str| said(name).is_some_and(|text| text != "0");
         let mut wrong = None;
         let mut one_of = |name: &str, text: &str, names: &[&str]| {
             let given = Diagnostic::new(Id::BadLaunch, format!("`{name}` is `{text}`"));
@@ -75,17 +74,30 @@ impl Settings {
             }
             found
         });
+        let mut flag = |name: &str| {
+            let Some(text) = said(name) else { return false };
+            let is = |words: &[&str]| words.contains(&&*text.to_lowercase());
+            if !is(&YES) && !is(&NO) {
+                one_of(name, &text, &["1", "0"]);
+            }
+            is(&YES)
+        };
         let settings = Settings {
             executor: executor.unwrap_or_default(),
             precise: flag("NAIAD_PRECISE"),
             cuda_sync: flag("NAIAD_CUDA_SYNC"),
+            // Triton's own, which passes over any other word.
             no_lines: said("TRITON_DISABLE_LINE_INFO")
-                .is_some_and(|v| matches!(&*v.to_lowercase(), "1" | "true" | "on" | "yes" | "y")),
+                .is_some_and(|text| YES.contains(&&*text.to_lowercase())),
             wrong,
         };
         (processor, settings)
     }
 }
+
+/// What turns a setting on, and off, in small letters or capital ones.
+const YES: [&str; 5] = ["1", "true", "on", "yes", "y"];
+const NO: [&str; 5] = ["0", "false", "off", "no", "n"];
 
 fn listed(names: &[&str]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -118,6 +130,21 @@ mod tests {
         assert_eq!(settings.executor, Executor::Reference);
         assert_eq!((settings.precise, settings.cuda_sync, settings.no_lines), (false, true, true));
         assert!(settings.wrong.is_none());
+    }
+
+    #[test]
+    fn flags_are_on_or_off() {
+        let precise = |text| read(&[("NAIAD_PRECISE", text)]).1;
+        for (text, on) in [("1", true), ("Yes", true), ("0", false), ("false", false), ("", false)] {
+            let settings = precise(text);
+            assert!(settings.precise == on && settings.wrong.is_none(), "{text}");
+        }
+        for text in ["2", "ture", "1 "] {
+            let wrong = precise(text).wrong.expect("an error");
+            assert!(wrong.message.contains(&format!("`NAIAD_PRECISE` is `{text}`")));
+        }
+        assert!(read(&[("NAIAD_CUDA_SYNC", "si")]).1.wrong.is_some());
+        assert!(read(&[("TRITON_DISABLE_LINE_INFO", "si")]).1.wrong.is_none());
     }
 
     #[test]
