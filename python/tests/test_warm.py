@@ -454,3 +454,22 @@ def test_tensors_of_torch_whose_storage_changes():
     with pytest.raises(triton.TritonError):
         fill[(1,)](torch.zeros(64, dtype=torch.complex64))
     fill[(1,)](torch.nn.Parameter(torch.zeros(64), requires_grad=False))
+
+
+def test_tensors_of_torch_that_negate_their_memory():
+    torch = pytest.importorskip("torch")
+
+    @triton.jit
+    def copy(x_ptr, y_ptr):
+        i = tl.arange(0, 4)
+        tl.store(y_ptr + i, tl.load(x_ptr + 2 * i))
+
+    imag = torch.complex(torch.zeros(4), torch.arange(4.0)).conj().imag
+    y = torch.zeros(4)
+    copy[(1,)](torch.arange(8.0), y)
+    # The stride of an axis of one element is any number.
+    for x in [imag, imag[:, None], imag[None, :], imag[:, None, None], imag[0], imag[:1, None]]:
+        assert x.is_neg()
+        for _ in range(2):
+            with pytest.raises(triton.TritonError, match="negates its memory"):
+                copy[(1,)](x, y)

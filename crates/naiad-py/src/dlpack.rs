@@ -51,11 +51,12 @@ pub fn show(obj: &Bound<'_, PyAny>) -> Option<Shown> {
         // SAFETY: the tensor has as many extents and strides, and nothing is done to it meanwhile.
         _ => unsafe { std::slice::from_raw_parts(start, rank) },
     };
-    let strides = list(out.strides);
-    let may_negate = strides.iter().all(|s| s & 1 == 0);
+    let (shape, strides) = (list(out.shape), list(out.strides));
+    // The stride of an axis of one element says nothing.
+    let may_negate = shape.iter().zip(strides).all(|(&n, s)| n < 2 || s & 1 == 0);
     let (shape, strides) = match location {
         Location::Host => (
-            list(out.shape).iter().map(|&n| n as usize).collect(),
+            shape.iter().map(|&n| n as usize).collect(),
             strides.iter().map(|&s| s as isize).collect(),
         ),
         Location::Cuda(_) => Default::default(),
