@@ -456,6 +456,45 @@ def test_tensors_of_torch_whose_storage_changes():
     fill[(1,)](torch.nn.Parameter(torch.zeros(64), requires_grad=False))
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, ValueError])
+def test_what_an_argument_raises_is_raised(error):
+    """Also where it would raise nothing the second time."""
+    x, y = arrays()
+
+    class Array:
+        errors = []
+
+        @property
+        def __array_interface__(self):
+            if self.errors:
+                raise self.errors.pop()
+            return x.__array_interface__
+
+    twice(lambda: add[(2,)](Array(), y, 100))
+    for _ in range(2):
+        Array.errors = [error()]
+        with pytest.raises(error):
+            add[(2,)](Array(), y, 100)
+        # A grid that is none is told of first, whoever was launched before.
+        Array.errors = [error()]
+        with pytest.raises(triton.TritonError, match="axis 0"):
+            add[("two",)](Array(), y, 100)
+        add.device_caches.clear()
+    Array.errors.clear()
+    with pytest.raises(triton.TritonError, match="cannot be the int .*: it has more than 128 bits"):
+        add[(2,)](x, y, 2**200)
+
+
+def test_what_a_count_of_programs_raises_is_raised():
+    class Count:
+        def __index__(self):
+            raise KeyboardInterrupt
+
+    x, y = arrays()
+    with pytest.raises(KeyboardInterrupt):
+        add[(Count(),)](x, y, 100)
+
+
 def test_tensors_of_torch_that_negate_their_memory():
     torch = pytest.importorskip("torch")
 

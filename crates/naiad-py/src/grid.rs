@@ -3,7 +3,7 @@
 use crate::convert::int;
 use crate::errors::exception;
 use naiad::Grid;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
@@ -52,7 +52,13 @@ fn count<'py>(py: Python<'py>, axis: usize, item: &Object<'py>) -> PyResult<i128
         return Ok(count);
     }
     let is_int = !item.is_instance_of::<PyBool>() && !item.is_instance_of::<PyFloat>();
-    let index = is_int.then(|| item.call_method0(intern!(py, "__index__")).ok()).flatten();
+    let index = match is_int.then(|| item.call_method0(intern!(py, "__index__"))).transpose() {
+        // Of what is no integer; what the method itself raises is for the caller.
+        Err(e) if e.is_instance_of::<PyTypeError>(py) || e.is_instance_of::<PyAttributeError>(py) => {
+            None
+        }
+        index => index?,
+    };
     match index {
         Some(i) => i.extract(),
         None => {

@@ -252,7 +252,8 @@ impl PyKernel {
             false => grid::counts(py, grid),
         };
         if !check::is_active()
-            && let Some((mut launch, compiled)) = this.warm.launch(this, py, call)
+            && counts.is_ok()
+            && let Some((mut launch, compiled)) = this.warm.launch(this, py, call)?
         {
             let gpu = this.start(py, &mut launch, counts?, stream)?;
             let same =
@@ -395,20 +396,8 @@ impl PyKernel {
         let mut slots = Vec::with_capacity(bound.slots.len());
         for (index, slot) in bound.slots.into_iter().enumerate() {
             let convert = |object: Object<'_>| {
-                self.value(&object, signature.params[index].info.is_constexpr).map_err(|trouble| {
-                    match trouble {
-                        Trouble::Unfit { why, help } => {
-                            exception(py, &signature.misfit(index, &why, Some(help)))
-                        }
-                        Trouble::Python(e) => match refused(py, &e) {
-                            Some(why) => {
-                                let help = "kernels hold integers of up to 64 bits";
-                                exception(py, &signature.misfit(index, &why, Some(help)))
-                            }
-                            None => e,
-                        },
-                    }
-                })
+                let value = self.value(&object, signature.params[index].info.is_constexpr);
+                value.map_err(|trouble| self.refuse_argument(py, index, trouble))
             };
             slots.push(match slot {
                 Slot::Given(object) => Slot::Given(convert(object)?),
@@ -422,6 +411,20 @@ impl PyKernel {
         let options = bound.options.iter().map(|(k, v)| Ok((k, to_host(host, v, Hold::Weakly)?)));
         let options = options.collect::<PyResult<Vec<_>>>()?;
         self.core.request(slots, options).map_err(|e| exception(py, &e))
+    }
+
+    /// What to raise where the argument of a parameter is in trouble.
+    pub fn refuse_argument(&self, py: Python<'_>, index: usize, trouble: Trouble) -> PyErr {
+        let misfit = |why: &str, help| {
+            exception(py, &self.core.signature().misfit(index, why, Some(help)))
+        };
+        match trouble {
+            Trouble::Unfit { why, help } => misfit(&why, help),
+            Trouble::Python(e) => match refused(py, &e) {
+                Some(why) => misfit(&why, "kernels hold integers of up to 64 bits"),
+                None => e,
+            },
+        }
     }
 
     /// What an object is as the argument of a parameter.

@@ -17,6 +17,7 @@ use crate::compiled::PyCompiled;
 use crate::convert::{int, is_a, jit_function_class};
 use crate::dtype::DType;
 use crate::kernel::{PyKernel, Ready};
+use crate::tensor::Trouble;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 use pyo3::{Borrowed, PyTraverseError, PyVisit};
@@ -58,22 +59,23 @@ impl Warm {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The launch that a call asks for, if it is like one before, with what that returned.
+    /// The launch that a call asks for, if it is like one before, with what that returned. An error is one
+    /// that an argument has raised, as it would the long way; to read it again may raise none.
     pub fn launch<'py>(
         &self,
         kernel: &PyKernel,
         py: Python<'py>,
         call: &Call<'_, 'py>,
-    ) -> Option<(naiad::Launch, Bound<'py, PyCompiled>)> {
+    ) -> PyResult<Option<(naiad::Launch, Bound<'py, PyCompiled>)>> {
         let mut from = 0;
-        loop {
-            // Not locked while values are read, which may run Python.
-            let (at, kind) = self.alike(call, from)?;
-            if let Some(launch) = kind.launch(kernel, py, call) {
-                return Some((launch, kind.compiled.bind(py).clone()));
+        // Not locked while values are read, which may run Python.
+        while let Some((at, kind)) = self.alike(call, from) {
+            if let Some(launch) = kind.launch(kernel, py, call)? {
+                return Ok(Some((launch, kind.compiled.bind(py).clone())));
             }
             from = at + 1;
         }
+        Ok(None)
     }
 
     /// The first of those from a place on that have the form and the constants of a call.
@@ -193,20 +195,25 @@ impl Kind {
         kernel: &PyKernel,
         py: Python<'py>,
         call: &Call<'_, 'py>,
-    ) -> Option<naiad::Launch> {
-        let mut again = self.ready.again(&kernel.core)?;
+    ) -> PyResult<Option<naiad::Launch>> {
+        let Some(mut again) = self.ready.again(&kernel.core) else { return Ok(None) };
         for (param, given) in &self.values {
             let is_constexpr = kernel.core.signature().params[*param].info.is_constexpr;
             let value = match given {
                 Given::Argument(at) => kernel.value(&call.values()[*at], is_constexpr),
                 Given::Default(object) => kernel.value(object.bind(py), is_constexpr),
             };
-            // What is wrong with it, the long way tells.
-            if !again.give(*param, value.ok()?) {
-                return None;
+            let value = match value {
+                Ok(value) => value,
+                // What is wrong with it, the long way tells.
+                Err(Trouble::Unfit { .. }) => return Ok(None),
+                Err(trouble) => return Err(kernel.refuse_argument(py, *param, trouble)),
+            };
+            if !again.give(*param, value) {
+                return Ok(None);
             }
         }
-        again.launch()
+        Ok(again.launch())
     }
 }
 
