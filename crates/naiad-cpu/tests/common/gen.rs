@@ -13,29 +13,9 @@ mod ops;
 mod stream;
 
 use super::generator::Random;
+use super::trial::{Contents, Kernel, Memory, Pointer};
 use naiad_ir::Scalar;
 use std::fmt::Write;
-
-/// An argument that is memory.
-pub struct Pointer {
-    pub elem: Scalar,
-    /// Which memory, and how many bytes after its start the view begins.
-    pub memory: usize,
-    pub offset: usize,
-    pub writable: bool,
-}
-
-pub struct Kernel {
-    pub text: String,
-    pub grid: [u32; 3],
-    pub threads: usize,
-    /// Bytes of each memory, and what its elements are.
-    pub memories: Vec<(usize, Scalar)>,
-    pub pointers: Vec<Pointer>,
-    pub numbers: Vec<i64>,
-    /// A memory that is zero at first: by it programs wait for one another.
-    pub zeros: Option<usize>,
-}
 
 #[derive(Clone)]
 struct Val {
@@ -167,10 +147,11 @@ pub fn generate(seed: u64) -> Kernel {
         }
         g.statement();
     }
-    let zeros = waits.map(|_| memories.len());
-    if let Some(memory) = zeros {
-        memories.push((4 * (programs + 1), Scalar::I32));
-        pointers.push(Pointer { elem: Scalar::I32, memory, offset: 0, writable: true });
+    if waits.is_some() {
+        // By it programs wait for one another.
+        let (memory, elem, bytes) = (memories.len(), Scalar::I32, 4 * (programs + 1));
+        memories.push(Memory { bytes, elem, at_first: Contents::Byte(0) });
+        pointers.push(Pointer { elem, memory, offset: 0, writable: true });
     }
     // Whatever is left is seen.
     for _ in 0..1 + g.r.below(3) {
@@ -190,16 +171,15 @@ pub fn generate(seed: u64) -> Kernel {
         _ => [programs as u32, 1, 1],
     };
     let threads = if parallel { 2 } else { 1 };
-    Kernel { text, grid, threads, memories, pointers, numbers, zeros }
+    // The first three are of 32 bits.
+    let bits = |(i, &n): (usize, &i64)| if i < 3 { u64::from(n as u32) } else { n as u64 };
+    let numbers = numbers.iter().enumerate().map(bits).collect();
+    Kernel { text, grid, threads, memories, pointers, numbers, parts: Vec::new() }
 }
 
 /// Memories, and pointers to them: views that are shifted or shared, read-only ones, empty ones.
-fn arguments(
-    r: &mut Random,
-    parallel: bool,
-    programs: usize,
-) -> (Vec<(usize, Scalar)>, Vec<Pointer>) {
-    let mut memories: Vec<(usize, Scalar)> = Vec::new();
+fn arguments(r: &mut Random, parallel: bool, programs: usize) -> (Vec<Memory>, Vec<Pointer>) {
+    let mut memories: Vec<Memory> = Vec::new();
     let mut pointers: Vec<Pointer> = Vec::new();
     let parts = if parallel { programs * PART } else { 0 };
     for i in 0..2 + r.below(3) {
@@ -211,11 +191,12 @@ fn arguments(
                 let elem = r.pick(DATA);
                 let empty = r.below(30) == 0 && !parallel;
                 let elements = if empty { 0 } else { BEFORE + BEHIND + parts };
-                memories.push((elements * elem.size(), elem));
+                let bytes = elements * elem.size();
+                memories.push(Memory { bytes, elem, at_first: Contents::Small });
                 memories.len() - 1
             }
         };
-        let (bytes, elem) = memories[memory];
+        let Memory { bytes, elem, .. } = memories[memory];
         // Other integers of the same memory now and then; of floats any image would be a number.
         let elem = match elem.is_int() && shared.is_some() && r.below(4) == 0 {
             true => r.pick(&[Scalar::I8, Scalar::I16, Scalar::I32]),

@@ -2,14 +2,17 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+#[path = "patience.rs"]
+mod patience;
+
 use naiad_cpu::dist::SiteInfo;
 use naiad_cpu::{Facts, Outcome, Processor, written};
 use naiad_diag::{Diagnostic, Id};
 use naiad_interp::{Arg, Code, Oracle};
 use naiad_ir::tile::Tile;
 use naiad_ir::{Function, Inst};
+use patience::{COMPARED, patience};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// A kernel's machine code for arguments like those that it was made for.
 pub struct Machine {
@@ -57,7 +60,7 @@ impl Machine {
         let oracle = Oracle::new(&reference, grid, args, &[], None, None)?;
         let arguments: Vec<_> = args.iter().map(argument).collect();
         let host = Host { oracle: &oracle, fault: Mutex::new(None) };
-        let patience = patience();
+        let patience = patience(COMPARED);
         let options = naiad_cpu::Options { threads, interrupt: Some(&patience), flag: None };
         // SAFETY: the facts are those of the arguments, whose memory the tests own.
         match unsafe { self.code.launch(grid, &arguments, &host, &options) } {
@@ -96,20 +99,6 @@ pub fn fault(d: &Diagnostic) -> String {
     lines.extend(d.labels.iter().map(|l| format!("at {}: {}", l.place, l.text)));
     lines.extend(d.notes.iter().map(|n| format!("note: {n}")));
     lines.join("\n")
-}
-
-/// Ends kernels that run for seconds: what is made smaller may lose the end of a loop. Seconds of the
-/// processor, so that both sides are stopped alike however busy the machine is.
-pub fn patience() -> impl Fn() -> bool + Sync {
-    let end = processor_time() + Duration::from_secs(3);
-    move || processor_time() > end
-}
-
-fn processor_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: it writes the time to where it is told.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 struct Host<'a> {

@@ -2,17 +2,19 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+#[path = "../../../naiad-cpu/tests/common/patience.rs"]
+mod patience;
+
 use naiad_gpu::{Code, Extent, Options};
 use naiad_interp::lockstep::{self, BlockShape};
 use naiad_interp::{Arg, TensorArg};
-use naiad_ir::scalar::{Rounding, cast_bits};
 use naiad_ir::thread::uniform::{self, Uniform};
 use naiad_ir::tile::{Constant, Tile};
 use naiad_ir::{Elem, Function, Scalar};
 use naiad_opt::interval::Interval;
 use naiad_opt::ranges::{Inputs, Param};
+use patience::{COMPARED, patience};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 /// A kernel's code for arguments like those that it was made for.
 pub struct Machine {
@@ -116,7 +118,7 @@ impl Machine {
             all.push(Arg::Tensor(own));
             all.extend(watch.arguments(0, memory).skip(1).map(Arg::Scalar));
         }
-        let patience = patience();
+        let patience = patience(COMPARED);
         let options = lockstep::Options {
             claims: Some(&self.uniform),
             shuffle,
@@ -150,28 +152,4 @@ impl Machine {
         said.sort();
         said
     }
-}
-
-/// Ends kernels that run for seconds: what is made smaller may lose the end of a loop.
-pub fn patience() -> impl Fn() -> bool + Sync {
-    let end = Instant::now() + Duration::from_secs(20);
-    move || Instant::now() > end
-}
-
-pub fn bytes_of(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|x| x.to_le_bytes()).collect()
-}
-
-/// Memory of small numbers.
-pub fn contents(bytes: usize, elem: Scalar, seed: u64) -> Vec<u64> {
-    let mut state = seed | 1;
-    let mut out = Vec::new();
-    for _ in 0..bytes / elem.size() {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        let x = ((state >> 33) % 17) as i64 - 8;
-        let bits = cast_bits(Scalar::I64, elem, Rounding::Nearest, x as u64);
-        out.extend_from_slice(&bits.to_le_bytes()[..elem.size()]);
-    }
-    out.resize(bytes.next_multiple_of(8), 0u8);
-    out.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().unwrap())).collect()
 }
