@@ -267,9 +267,10 @@ impl Gen {
     }
 
     fn dot(&mut self) {
-        let n = |g: &mut Gen| g.r.pick(&[1, 2, 4, 16, 16, 32]);
-        let (m, k, n) = (n(self), n(self), n(self));
         let batch = if self.r.below(5) == 0 { vec![2] } else { vec![] };
+        // An operand of two products is no larger than a program's part.
+        let all = if batch.is_empty() { &[1, 2, 4, 16, 16, 32][..] } else { &[1, 2, 4, 16, 16] };
+        let (m, k, n) = (self.r.pick(all), self.r.pick(all), self.r.pick(all));
         let with = |a: usize, b: usize| [&batch[..], &[a, b]].concat();
         let (elem, out) = self.r.pick(&[
             (Scalar::F32, Scalar::F32),

@@ -4,9 +4,10 @@ use super::code::Step;
 use super::exec::{Exec, Run};
 use super::fault::FaultKind;
 use super::mask::Mask;
+use naiad_ir::scalar::{Rounding, cast_bits};
 use naiad_ir::thread::NativeFn;
 use naiad_ir::thread::uniform::{Uniform, Uniformity};
-use naiad_ir::{Inst, Value};
+use naiad_ir::{Inst, Scalar, Value};
 
 impl Exec<'_> {
     /// Runs an op's loop over all lanes of all threads. Those that are not on this way get numbers that
@@ -66,11 +67,18 @@ impl Exec<'_> {
         self.registers = registers;
     }
 
-    /// Holds the results of an op against what is claimed of them.
+    /// Holds the results of an op against what is claimed of them. Threads that combine the same numbers in
+    /// another order may get another NaN, which is nobody's promise.
     pub fn judge(&self, claims: &Uniform, inst: Inst, mask: &Mask) -> Run<()> {
         for &result in self.code.func.results(inst) {
             let level = claims.of(result);
             let slot = self.code.slot(result);
+            let of_type = self.code.scalar(result);
+            let is_nan = |x| {
+                let wide = cast_bits(of_type, Scalar::F64, Rounding::Nearest, x);
+                of_type.is_float() && f64::from_bits(wide).is_nan()
+            };
+            let differ = |x, y| x != y && !(is_nan(x) && is_nan(y));
             for row in 0..slot.rows {
                 let mut first = None;
                 for t in mask.threads() {
@@ -80,7 +88,7 @@ impl Exec<'_> {
                         Uniformity::Block => (self.values.image(slot, row, t), 0),
                     };
                     match first {
-                        Some((x, same)) if same == of && x != image => {
+                        Some((x, same)) if same == of && differ(x, image) => {
                             let what = format!("gives thread {t} another {level:?}-uniform value");
                             return self.fault(FaultKind::FalseClaim, inst, Some(t), what);
                         }

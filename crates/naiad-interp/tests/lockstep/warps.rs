@@ -29,6 +29,22 @@ fn shuffles_pass_values() {
     assert_eq!(numbers(each, 64, 0), lanes(|t| 31 - t));
 }
 
+/// Of two NaNs each thread takes its own, so that their payloads differ in a value that is the same in all.
+#[test]
+fn any_nan_is_the_same_number() {
+    let body = "%one = const value=1:i32 : i32
+        %low = binary.and %t, %one : i32
+        %nan = const value=2143289344:i32 : i32
+        %image = binary.add %nan, %low : i32
+        %f = bitcast %image to=fp32 : fp32
+        %o = warp_shuffle.xor %f, %one : fp32
+        %m = binary.min %f, %o : fp32
+        %is = compare.ne %m, %m : i1
+        %v = cast %is to=i32 : i32
+        store %yt, %v disp=0";
+    assert_eq!(numbers(body, 32, 0), [1; 32]);
+}
+
 /// The sum over a block: within warps by shuffles, between them through shared memory.
 #[test]
 fn blocks_reduce() {
