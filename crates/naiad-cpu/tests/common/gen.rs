@@ -100,7 +100,9 @@ const DATA: &[Scalar] = &[
     Scalar::I64,
     Scalar::F64,
     Scalar::U8,
+    Scalar::U16,
     Scalar::U32,
+    Scalar::U64,
 ];
 
 pub fn generate(seed: u64) -> Kernel {
@@ -444,7 +446,9 @@ impl Gen {
             let other = self.typed(p.elem, dims);
             let _ = write!(rest, " other={other}");
         }
-        let op = format!("load {}{rest}", p.name);
+        let hints = ["", "", "", "", " hints=.cg", " hints=evict_last", " hints=volatile"];
+        let hints = self.r.pick(&hints);
+        let op = format!("load {}{rest}{hints}", p.name);
         let name = self.op(&op, p.elem.name(), dims);
         self.keep(name.clone(), p.elem, dims);
         let loaded = Val { name, elem: p.elem, dims: dims.to_vec() };
@@ -457,6 +461,7 @@ impl Gen {
         let p = self.place(&dims, Use::Store);
         let value = self.typed(p.elem, &dims);
         let mask = self.masked(&dims);
-        let _ = writeln!(self.text, "  store {}, {value}{mask}", p.name);
+        let hints = self.r.pick(&["", "", "", "", " hints=.cs", " hints=evict_first"]);
+        let _ = writeln!(self.text, "  store {}, {value}{mask}{hints}", p.name);
     }
 }

@@ -347,17 +347,24 @@ impl Gen {
         let value = self.typed(p.elem, &dims);
         let mask = self.masked(&dims);
         let (e, at) = (p.elem.name(), &p.name);
+        let sem = match f {
+            "store" => self.r.pick(&["", " sem=release", " sem=relaxed"]),
+            "load" => self.r.pick(&["", " sem=acquire", " sem=relaxed"]),
+            _ => self.r.pick(&["", "", " sem=acquire", " sem=release", " sem=relaxed"]),
+        };
+        let scope = self.r.pick(&["", "", " scope=cta", " scope=sys"]);
+        let how = [sem, scope].concat();
         let old = match f {
             "store" => {
-                let _ = writeln!(self.text, "  atomic_store {at}, {value}{mask}");
+                let _ = writeln!(self.text, "  atomic_store {at}, {value}{mask}{how}");
                 return;
             }
-            "load" => self.op(&format!("atomic_load {at}{mask}"), e, &dims),
+            "load" => self.op(&format!("atomic_load {at}{mask}{how}"), e, &dims),
             "cas" => {
                 let compare = self.typed(p.elem, &dims);
-                self.op(&format!("atomic_cas {at}, {compare}, {value}"), e, &dims)
+                self.op(&format!("atomic_cas {at}, {compare}, {value}{how}"), e, &dims)
             }
-            f => self.op(&format!("atomic.{f} {at}, {value}{mask}"), e, &dims),
+            f => self.op(&format!("atomic.{f} {at}, {value}{mask}{how}"), e, &dims),
         };
         self.keep(old, p.elem, &dims);
     }

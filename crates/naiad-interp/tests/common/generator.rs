@@ -9,6 +9,8 @@
 
 #[path = "nested.rs"]
 mod nested;
+#[path = "whole.rs"]
+mod whole;
 
 use naiad_ir::Scalar;
 use naiad_ir::scalar::{BinaryFn, Predicate, Rounding, TernaryFn, UnaryFn, cast_bits};
@@ -61,6 +63,7 @@ pub enum Kind {
 const TYPES: &[Scalar] = &[
     Scalar::I1,
     Scalar::I8,
+    Scalar::I16,
     Scalar::I32,
     Scalar::I32,
     Scalar::I32,
@@ -71,6 +74,9 @@ const TYPES: &[Scalar] = &[
     Scalar::U64,
     Scalar::F8E5,
     Scalar::F8E4NV,
+    Scalar::F8E4B15,
+    Scalar::F8E5B16,
+    Scalar::F8E4B8,
     Scalar::F16,
     Scalar::BF16,
     Scalar::F32,
@@ -174,7 +180,7 @@ impl Generator {
         let v = self.any();
         let Val { name, elem, dims } = v.clone();
         let rank = dims.len();
-        match self.random.below(33) {
+        match self.random.below(34) {
             0 => {
                 let n = self.random.pick(&[1, 2, 8, 16, 64]);
                 let start = self.random.pick(&[0, 0, 3, 100]);
@@ -199,7 +205,9 @@ impl Generator {
                 }
             }
             1 => {
-                self.line("program_id axis=0", Scalar::I32, &[]);
+                let what = self.random.pick(&["program_id", "num_programs"]);
+                let axis = self.random.pick(&[0, 0, 1, 2]);
+                self.line(&format!("{what} axis={axis}"), Scalar::I32, &[]);
             }
             2 if numel(&dims) <= 256 => {
                 let axis = self.random.below(rank + 1);
@@ -308,30 +316,7 @@ impl Generator {
             }
             21 => self.load(&v),
             22 if rank > 0 => self.combine(&v),
-            23 if rank == 2 && numel(&dims) <= 1024 => {
-                if self.kind == Kind::Exact && elem != Scalar::I8 {
-                    return;
-                }
-                let (b, out) = match elem {
-                    Scalar::F32 | Scalar::F16 | Scalar::BF16 => (elem, Scalar::F32),
-                    Scalar::F64 => (elem, Scalar::F64),
-                    Scalar::I8 => (elem, Scalar::I32),
-                    _ => return,
-                };
-                let n = self.random.pick(&[1, 4, 16]);
-                let w = self.typed(b, &[dims[1], n]);
-                let acc = self.typed(out, &[dims[0], n]);
-                let acc = if self.random.below(2) == 0 {
-                    format!(" acc={}", acc.name)
-                } else {
-                    String::new()
-                };
-                self.line(
-                    &format!("dot {name}, {}{acc} out={out} precision=ieee", w.name),
-                    out,
-                    &[dims[0], n],
-                );
-            }
+            23 => self.dot(&v),
             24 if rank > 0 => {
                 let axis = self.random.below(rank);
                 self.line(&format!("flip {name} axis={axis}"), elem, &dims);
@@ -377,6 +362,7 @@ impl Generator {
             28 => self.map(&v),
             30 | 31 => self.control(),
             32 => self.shift_in_place(),
+            33 => self.promise(&v),
             29 if elem.is_int() && elem.size() <= 4 => {
                 let pack = if numel(&dims) >= 4 { 4 / elem.size() } else { 1 };
                 let w = self.typed(elem, &dims);
@@ -394,50 +380,28 @@ impl Generator {
         }
     }
 
-    /// The greater of two values, and whether it was the first; or in packs, with a loop now and then.
-    fn map(&mut self, v: &Val) {
-        let w = self.typed(v.elem, &v.dims);
-        let (e, n) = (v.elem.name(), self.count);
-        let pack = if numel(&v.dims) > 1 { self.random.pick(&[1, 2]) } else { 1 };
-        let looped = numel(&v.dims) <= 256 && self.random.below(3) == 0;
-        let names =
-            |x: &str| -> Vec<String> { (0..pack).map(|i| format!("%{x}{n}_{i}")).collect() };
-        let (a, b) = (names("a"), names("b"));
-        let params: Vec<String> = a.iter().chain(&b).map(|x| format!("{x}: {e}")).collect();
-        let mut body = String::new();
-        for i in 0..pack {
-            let (x, y) = (&a[i], &b[i]);
-            let _ = writeln!(body, "    %g{n}_{i} = compare.gt {x}, {y} : i1");
-            let last = if looped {
-                let _ = writeln!(
-                    body,
-                    "    %z{n}_{i} = const value=0:i32 : i32\n    %t{n}_{i} = const value=2:i32 : i32\n    %s{n}_{i} = const value=1:i32 : i32\n    %l{n}_{i} = for %z{n}_{i}, %t{n}_{i}, %s{n}_{i} inits=[{y}] {{\n    ^(%k{n}_{i}: i32, %c{n}_{i}: {e}):\n      %d{n}_{i} = select %g{n}_{i}, {x}, %c{n}_{i} : {e}\n      yield values=[%d{n}_{i}]\n    }} : {e}"
-                );
-                format!("%l{n}_{i}")
-            } else {
-                let _ = writeln!(
-                    body,
-                    "    %m{n}_{i} = if %g{n}_{i} {{\n      yield values=[{x}]\n    }} {{\n      yield values=[{y}]\n    }} : {e}"
-                );
-                format!("%m{n}_{i}")
-            };
-            let _ = writeln!(body, "    %r{n}_{i} = bitcast {last} to={e} : {e}");
+    /// What holds anyway, told to the compiler.
+    fn promise(&mut self, v: &Val) {
+        if self.random.below(2) == 0 && v.elem.is_int() && !v.elem.is_bool() && !v.dims.is_empty() {
+            let kind = self.random.pick(&["multiple_of", "max_contiguous", "max_constancy"]);
+            let ones = shape(&vec![1; v.dims.len()]);
+            self.line(&format!("hint.{kind} {} values={ones}", v.name), v.elem, &v.dims);
+            return;
         }
-        let yields: Vec<String> = names("r").into_iter().chain(names("g")).collect();
-        let (x, y) = (format!("%v{n}"), format!("%v{}", n + 1));
-        self.count += 2;
-        let _ = writeln!(
-            self.text,
-            "  {x}, {y} = map inputs=[{}, {}] pack={pack} {{\n    ^({}):\n{body}    yield values=[{}]\n  }} : {}, {}",
-            v.name,
-            w.name,
-            params.join(", "),
-            yields.join(", "),
-            ty(e, &v.dims),
-            ty("i1", &v.dims)
-        );
-        self.values.push(Val { name: x, elem: v.elem, dims: v.dims.clone() });
-        self.values.push(Val { name: y, elem: Scalar::I1, dims: v.dims.clone() });
+        // The number is 13, and there are three programs.
+        let (what, predicate, bound) = self.random.pick(&[
+            ("%n", "le", 13),
+            ("%n", "lt", 100),
+            ("%n", "ge", 13),
+            ("%n", "gt", 0),
+            ("%n", "ne", 1),
+            ("%pid", "lt", 3),
+            ("%pid", "ge", 0),
+            ("%few", "le", 3),
+        ]);
+        let bound = self.raw(&format!("const value={bound}:i32"), "i32", &[]);
+        let holds = self.raw(&format!("compare.{predicate} {what}, {bound}"), "i1", &[]);
+        let _ = writeln!(self.text, "  assume {holds}");
     }
 
     /// A load of integers whose addresses come from a value, brought into range.
@@ -453,6 +417,13 @@ impl Generator {
             Scalar::F16,
             Scalar::I1,
             Scalar::I64,
+            Scalar::I16,
+            Scalar::U8,
+            Scalar::U16,
+            Scalar::U64,
+            Scalar::BF16,
+            Scalar::F64,
+            Scalar::F8E5,
         ]);
         let limit = (INPUT / 2 / elem.size()) as i64;
         // Where no clamp changes a lane, a formula stays a formula: both kinds of access are met.
@@ -491,70 +462,9 @@ impl Generator {
             1 => format!(" mask={mask}"),
             _ => format!(" mask={mask} other={other}"),
         };
-        self.line(&format!("load {p}{rest}"), elem, &dims);
-    }
-
-    fn combine(&mut self, v: &Val) {
-        let axis = self.random.below(v.dims.len());
-        let mut to = v.dims.clone();
-        let scan = self.random.below(2) == 0;
-        if !scan {
-            to.remove(axis);
-        }
-        let reverse = if scan && self.random.below(2) == 0 { " reverse=true" } else { "" };
-        let op = if scan { "scan" } else { "reduce" };
-        let e = v.elem.name();
-        if self.random.below(2) == 0 {
-            let f = self.random.pick(BinaryFn::ALL);
-            use BinaryFn::{Add, And, Max, MaxNan, Min, MinNan, Mul, Or, Xor};
-            let exact = match f {
-                Min | Max | MinNan | MaxNan => true,
-                Add | Mul | And | Or | Xor => !v.elem.is_float(),
-                _ => false,
-            };
-            if f.accepts(v.elem) && f.is_commutative() && (exact || self.kind == Kind::All) {
-                self.line(
-                    &format!("{op} inputs=[{}] axis={axis}{reverse} {{\n    ^(%a{n}: {e}, %b{n}: {e}):\n    %c{n} = binary.{} %a{n}, %b{n} : {e}\n    yield values=[%c{n}]\n  }}", v.name, f.name(), n = self.count),
-                    v.elem,
-                    &to,
-                );
-            }
-            return;
-        }
-        // The greater value with its index; an `if` in the region now and then.
-        if v.elem.is_float() && self.kind == Kind::Exact {
-            return;
-        }
-        let i = self.typed(Scalar::I32, &v.dims);
-        let n = self.count;
-        let greater = match self.kind {
-            Kind::All => format!("%g{n} = compare.gt %a{n}, %b{n} : i1"),
-            // Of equal values the one with the smaller index, wherever it stands.
-            Kind::Exact => format!(
-                "%m{n} = compare.gt %a{n}, %b{n} : i1\n    %e{n} = compare.eq %a{n}, %b{n} : i1\n    %l{n} = compare.lt %i{n}, %j{n} : i1\n    %f{n} = binary.and %e{n}, %l{n} : i1\n    %g{n} = binary.or %m{n}, %f{n} : i1"
-            ),
-        };
-        let choice = if self.random.below(2) == 0 {
-            format!(
-                "%s{n} = select %g{n}, %a{n}, %b{n} : {e}\n    %t{n} = select %g{n}, %i{n}, %j{n} : i32"
-            )
-        } else {
-            format!(
-                "%s{n}, %t{n} = if %g{n} {{\n      yield values=[%a{n}, %i{n}]\n    }} {{\n      yield values=[%b{n}, %j{n}]\n    }} : {e}, i32"
-            )
-        };
-        let (x, y) = (format!("%v{n}"), format!("%v{}", n + 1));
-        self.count += 2;
-        let _ = writeln!(
-            self.text,
-            "  {x}, {y} = {op} inputs=[{}, {}] axis={axis}{reverse} {{\n    ^(%a{n}: {e}, %i{n}: i32, %b{n}: {e}, %j{n}: i32):\n    {greater}\n    {choice}\n    yield values=[%s{n}, %t{n}]\n  }} : {}, {}",
-            v.name,
-            i.name,
-            ty(e, &to),
-            ty("i32", &to)
-        );
-        self.values.push(Val { name: x, elem: v.elem, dims: to.clone() });
-        self.values.push(Val { name: y, elem: Scalar::I32, dims: to });
+        let hints = ["", "", "", " hints=.cg", " hints=evict_first", " hints=volatile"];
+        let hints = self.random.pick(&hints);
+        self.line(&format!("load {p}{rest}{hints}"), elem, &dims);
     }
 
     /// Stores a value at a byte offset of the output, each program's apart.
