@@ -76,7 +76,7 @@ struct Gen {
     extents: Vec<usize>,
     /// Programs run at once: each writes its own part, and nothing goes wrong.
     parallel: bool,
-    /// An atomic stands in a loop, where programs may take turns.
+    /// An atomic or a volatile load stands in a loop, where programs may take turns.
     polls: bool,
 }
 
@@ -436,6 +436,7 @@ impl Gen {
         if self.r.below(4) == 0
             && let Some((op, v)) = self.late(&known)
         {
+            self.polls |= self.depth > 0 && op.ends_with("volatile");
             let name = self.op(&op, v.elem.name(), dims);
             self.keep(name.clone(), v.elem, dims);
             return Val { name, ..v };
@@ -448,6 +449,7 @@ impl Gen {
         }
         let hints = ["", "", "", "", " hints=.cg", " hints=evict_last", " hints=volatile"];
         let hints = self.r.pick(&hints);
+        self.polls |= self.depth > 0 && hints.ends_with("volatile");
         let op = format!("load {}{rest}{hints}", p.name);
         let name = self.op(&op, p.elem.name(), dims);
         self.keep(name.clone(), p.elem, dims);

@@ -22,7 +22,7 @@ pub struct Machine {
 
 /// Code is for the processor that `NAIAD_CPU` names, as docs/settings.md says.
 pub fn limit_processor() {
-    if let Ok(name) = std::env::var("NAIAD_CPU") {
+    if let Some(name) = std::env::var("NAIAD_CPU").ok().filter(|name| !name.is_empty()) {
         let processor = Processor::available().find(|p| p.name() == name);
         assert!(processor.is_some_and(Processor::limit), "this is no `{name}`");
     }
