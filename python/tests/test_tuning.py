@@ -4,6 +4,7 @@ import pytest
 
 import naiad as triton
 import naiad.language as tl
+from naiad.tools.tensor_descriptor import TensorDescriptor
 
 np = pytest.importorskip("numpy")
 
@@ -267,8 +268,8 @@ def test_configurations_with_the_same_code_are_timed_once():
         (configs(*warps), 2),
         # The kernel asks for the stages.
         (configs(*stages), 4),
-        # Nobody knows what a hook does.
-        (configs(*warps, pre_hook=lambda args: None), 6),
+        # A hook may choose what the code depends on, so it is asked.
+        (configs(*warps, pre_hook=lambda args: None), 2),
     ]:
         timed = []
         tuned = triton.autotune(choices, key=[], do_bench=bench)(fill)
@@ -524,3 +525,47 @@ def test_tuning_is_no_write_that_autograd_sees(define):
         view = (x * 1).view(2, 4)
     tuned[(1,)](view)
     assert view._version == 0 and view[0, 0] == 1
+
+
+def test_configurations_of_one_code_are_tried_once_whatever_hooks_they_have():
+    """Hooks choose the blocks of descriptors."""
+    x = np.zeros(64, np.float32)
+    hooks, trials = [], []
+
+    def hook(nargs):
+        hooks.append(nargs["BLOCK"])
+        nargs["desc"].block_shape = [nargs["BLOCK"]]
+
+    def bench(fn, quantiles):
+        fn()
+        trials.append(hooks[-1])
+        return [float(hooks[-1])] * 3
+
+    @triton.jit
+    def fill(desc, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK
+        desc.store([i], tl.full([BLOCK], 1.0, tl.float32) + desc.load([i]))
+
+    def of(block, **options):
+        return triton.Config({"BLOCK": block}, pre_hook=hook, **options)
+
+    configs = [of(16), of(16, num_warps=8), of(32), of(16, num_stages=2), of(32, num_warps=1)]
+    tuned = triton.autotune(configs, key=[], do_bench=bench)(fill)
+    desc = TensorDescriptor.from_tensor(x, [1])
+    tuned[lambda meta: (64 // meta["BLOCK"],)](desc)
+    assert trials == [16, 32] and tuned.best_config is configs[0]
+    assert (x == 1).all()
+    assert len(tuned.configs_timings) == 4 + 1
+
+
+def test_trials_leave_no_trace_in_tensors_behind_descriptors_and_in_tuples():
+    @triton.jit
+    def add(desc, pair, BLOCK: tl.constexpr):
+        desc.store([0], desc.load([0]) + 1)
+        tl.store(pair[0], tl.load(pair[0]) + 1)
+
+    x, y = np.zeros(16, np.float32), np.zeros(1, np.float32)
+    configs = [triton.Config({"BLOCK": b}) for b in (8, 16)]
+    tuned = triton.autotune(configs, key=[])(add)
+    tuned[(1,)](TensorDescriptor.from_tensor(x, [16]), (y, 3))
+    assert (x == 1).all() and y == 1

@@ -7,9 +7,10 @@ import warnings
 
 from .. import _naiad, check, knobs
 from ..errors import CompileTimeAssertionFailure, NaiadWarning
+from ..tools.tensor_descriptor import TensorDescriptor
 from . import cache, driver, source
 from .errors import AutotunerError, OutOfResources, PTXASError
-from .jit import KernelInterface, silently
+from .jit import KernelInterface, TensorWrapper, silently
 
 # A configuration that fails so does not fit; anything else is a fault to be seen.
 _UNFIT = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
@@ -280,9 +281,10 @@ class Autotuner(KernelInterface):
         try:
             timings, known = {}, {}
             for config in configs:
-                same = self._code(config, compiled)
+                same = self._code(config, compiled, args, kwargs, nargs)
                 if same not in known:
-                    known[same] = self._measure(config, args, kwargs, nargs, reasons)
+                    best = min(map(_time, known.values()), default=float("inf"))
+                    known[same] = self._measure(config, args, kwargs, nargs, reasons, best)
                 timings[config] = known[same]
         finally:
             saved.restore()
@@ -296,11 +298,19 @@ class Autotuner(KernelInterface):
     def _none_fits(self, reason):
         return AutotunerError(f"no configuration of `{self.__name__}` can be run; the first one fails so: {reason}")
 
-    def _code(self, config, compiled):
+    def _code(self, config, compiled, args, kwargs, nargs):
         """What a trial of the configuration runs. Many differ in what only a GPU has, such as warps and
         stages, and are the same code on a CPU."""
+        if driver.has_gpu():
+            return config
+        # Hooks choose the blocks of descriptors, which the code depends on. They are called for this where
+        # it may spare a trial.
+        alike = [c for c in self.configs if c.pre_hook == config.pre_hook and c.kwargs == config.kwargs]
+        if config.pre_hook is not None and len(alike) > 1 and isinstance(self.fn, KernelInterface):
+            config.pre_hook({**nargs, **self._options(config, kwargs)})
+            [compiled[config]] = self._compile([config], args, kwargs, silent=True)
         code = getattr(compiled.get(config), "hash", None)
-        return config if code is None or driver.has_gpu() else (repr(config.kwargs), code)
+        return config if code is None else (repr(config.kwargs), config.pre_hook, code)
 
     def _compile(self, configs, args, kwargs, silent=False):
         """Compiles for all configurations at once.
@@ -329,8 +339,9 @@ class Autotuner(KernelInterface):
         with concurrent.futures.ThreadPoolExecutor(threads, "naiad-compile") as pool:
             return results + list(pool.map(one, rest))
 
-    def _measure(self, config, args, kwargs, nargs, reasons):
-        from ..testing import do_bench
+    def _measure(self, config, args, kwargs, nargs, reasons, best):
+        """What the runs of a configuration take, where the best one before takes ``best``."""
+        from .. import testing
 
         options = self._options(config, kwargs)
 
@@ -345,9 +356,11 @@ class Autotuner(KernelInterface):
                 raise
             self._after(nargs, kwargs, copies, None)
 
-        bench = self._do_bench or do_bench
+        quantiles = (0.5, 0.2, 0.8)
         try:
-            return bench(once, quantiles=(0.5, 0.2, 0.8))
+            if self._do_bench is None:
+                return testing.trial(once, quantiles, best)
+            return self._do_bench(once, quantiles=quantiles)
         except _UNFIT as e:
             reasons.append(e)
             return [float("inf")] * 3
@@ -507,12 +520,21 @@ class _Saved:
 
     def __init__(self, nargs, kwargs, but):
         arguments = {**nargs, **kwargs}
-        tensors = [arg for name, arg in arguments.items() if name not in but and _may_change(arg)]
-        self.copies = [(tensor, _copy(tensor)) for tensor in tensors]
+        tensors = [tensor for name, arg in arguments.items() if name not in but for tensor in _tensors(arg)]
+        self.copies = [(tensor, _copy(tensor)) for tensor in tensors if _may_change(tensor)]
 
     def restore(self):
         for tensor, copy in self.copies:
             _restore(tensor, copy)
+
+
+def _tensors(arg):
+    """The tensors that a kernel reaches by an argument."""
+    if isinstance(arg, (tuple, list)):
+        for item in arg:
+            yield from _tensors(item)
+    else:
+        yield arg.base if isinstance(arg, (TensorDescriptor, TensorWrapper)) else arg
 
 
 def _may_change(arg):
