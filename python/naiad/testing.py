@@ -24,6 +24,10 @@ def do_bench(
     Gives a float, or a list where quantiles or all times are asked for. ``measure_time_with_hooks``, which
     Triton's fork for CPUs knows, counts what is in launches alone; a GPU only queues these, so there it is an
     error.
+
+    On a CPU ``fn`` is called once, since it may compile, then up to five times for an estimate, and then for
+    ``warmup`` and ``rep``. Where fewer than five calls fill both, these are the measurement: a ``fn`` that
+    takes longer than ``warmup + rep`` is called twice.
     """
     if return_mode not in ("min", "max", "mean", "median", "all"):
         raise ValueError(f"unknown return_mode '{return_mode}'")
@@ -37,19 +41,51 @@ def do_bench(
     return _summary(times, quantiles, return_mode)
 
 
+def trial(fn, quantiles, best):
+    """What `do_bench` gives of ``fn``, where a rival is known that takes ``best``.
+
+    Kernels on a CPU may take seconds, and tuners have dozens of them: there a first run of more than ten times
+    what `do_bench` would fill is the measurement, since compilation adds little to it, and of what takes three
+    times ``best`` there is no second measurement.
+    """
+    if driver.has_gpu():
+        return do_bench(fn, quantiles=quantiles)
+    warmup, rep = 25, 100
+    first = _milliseconds(fn)
+    if first > 10 * (warmup + rep):
+        return _summary([first], quantiles, "mean")
+    second = _milliseconds(fn)
+    if min(first, second) > 3 * best:
+        return _summary([min(first, second)], quantiles, "mean")
+    return _summary(_repeated(fn, warmup, rep, (), _milliseconds, [second]), quantiles, "mean")
+
+
 def _on_cpu(fn, warmup, rep, grad_to_none, clock):
     """Milliseconds of each run, by such a clock."""
     fn()
-    # One of these may compile still: the first launch of a kernel is not always machine code's.
-    estimate = max(min(_milliseconds(fn) for _ in range(5)), 1e-6)
-    for _ in range(max(1, int(warmup / estimate))):
-        fn()
-    times = []
-    for _ in range(max(1, int(rep / estimate))):
+    return _repeated(fn, warmup, rep, grad_to_none, clock, [])
+
+
+def _repeated(fn, warmup, rep, grad_to_none, clock, known):
+    """Milliseconds of each run of what has run already, with those that are ``known``."""
+
+    def run():
         for tensor in grad_to_none:
             tensor.grad = None
-        times.append(clock(fn))
-    return times
+        start = time.perf_counter()
+        counted = clock(fn)
+        return counted, (time.perf_counter() - start) * 1e3
+
+    # One of five may compile still: the first launch of a kernel is not always machine code's.
+    runs = [(ms, ms) for ms in known]
+    while len(runs) < 5:
+        if sum(whole for _, whole in runs) > warmup + rep:
+            return [counted for counted, _ in runs]
+        runs.append(run())
+    estimate = max(min(whole for _, whole in runs), 1e-6)
+    for _ in range(max(1, int(warmup / estimate))):
+        fn()
+    return [run()[0] for _ in range(max(1, int(rep / estimate)))]
 
 
 def _on_gpu(fn, warmup, rep, grad_to_none):

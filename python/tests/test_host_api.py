@@ -407,3 +407,63 @@ def test_what_launches_take_is_told_from_what_the_rest_takes():
     with pytest.raises(KeyError):
         triton.testing.do_bench(broken, measure_time_with_hooks=True)
     assert not runtime.launch_enter_hook and not runtime.launch_exit_hook
+
+
+def calls_of_bench(seconds, **options):
+    """How often `do_bench` calls a function of such a length, and what it then says."""
+    calls = []
+
+    def slow():
+        calls.append(len(calls))
+        time.sleep(seconds)
+
+    return triton.testing.do_bench(slow, 2, 5, return_mode="all", **options), len(calls)
+
+
+def test_what_takes_longer_than_the_time_for_it_is_called_twice():
+    for bench in calls_of_bench, lambda s, **o: calls_of_bench(s, measure_time_with_hooks=True, **o):
+        times, calls = bench(0.01)
+        assert (len(times), calls) == (1, 2)
+    # Two calls after the first one fill it.
+    times, calls = calls_of_bench(0.0036)
+    assert len(times) == 2 and calls == 3
+    times, calls = calls_of_bench(0.0005)
+    assert calls > len(times) + 5 and len(times) > 3
+
+
+def test_gradients_are_reset_before_each_call_that_counts():
+    class Tensor:
+        grad = 1
+
+    seen, tensor = [], Tensor()
+
+    def slow():
+        seen.append(tensor.grad)
+        tensor.grad = 1
+        time.sleep(0.01)
+
+    triton.testing.do_bench(slow, 2, 5, grad_to_none=[tensor])
+    assert seen == [1, None]
+
+
+def test_graphs_are_not_recorded_on_a_cpu_and_slow_calls_not_repeated():
+    calls = []
+
+    def slow():
+        calls.append(1)
+        time.sleep(0.01)
+
+    assert triton.testing.do_bench_cudagraph(slow, rep=5) >= 10
+    assert len(calls) == 2
+
+
+def test_a_trial_that_is_far_behind_is_not_repeated():
+    def calls(seconds, best):
+        made = []
+        times = triton.testing.trial(lambda: made.append(time.sleep(seconds)), (0.5, 0.2, 0.8), best)
+        assert times[0] >= seconds * 1e3 and len(times) == 3
+        return len(made)
+
+    assert calls(0.03, best=1.0) == 2
+    assert calls(0.03, best=20.0) > 2
+    assert calls(1.3, best=float("inf")) == 1
