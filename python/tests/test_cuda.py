@@ -460,3 +460,50 @@ def test_the_example_of_the_documentation(naiad_command):
     assert done.stdout == shown[2], done.stderr
     table = re.search(r"stands for: (.*) \|", text)[1]
     assert set(re.findall(r"`(\w+)`", table)) == set(cuda.gpus.GPUS)
+
+
+def test_products_of_half_precision_are_made_in_single(script):
+    body = """
+        import time
+        from torch.nn import functional
+
+        a, b = (torch.randn(n, dtype=torch.float16, device="cuda") for n in ((64, 512), (512, 32)))
+        c, v = torch.randn(64, 32, device="cuda").half(), torch.randn(512, device="cuda").half()
+        A, B, C, V = (x.double() for x in (a, b, c, v))
+        for found, wanted in [
+            (a @ b, A @ B), (a.matmul(b), A @ B), (torch.matmul(a, other=b), A @ B), (a.mm(b), A @ B),
+            (torch.bmm(a[None], b[None])[0], A @ B), (torch.einsum("ik,kj->ij", a, b), A @ B),
+            (torch.einsum("ik,kj->ij", [a, b]), A @ B), (functional.linear(a, b.T), A @ B),
+            (functional.linear(a, b.T, c[0]), A @ B + C[0]), (torch.addmm(c, a, b, beta=2, alpha=0.5), 2 * C + A @ B / 2),
+            (torch.baddbmm(c[None], a[None], b[None])[0], C + A @ B), (a @ v, A @ V), (torch.mv(a, v), A @ V),
+            (torch.matmul(a, b, out=torch.empty_like(c)), A @ B), (v @ b, V @ B),
+        ]:
+            assert found.dtype == torch.float16 and found.is_cuda
+            torch.testing.assert_close(found.double(), wanted, rtol=1e-3, atol=1e-2)
+        kept = torch.empty_like(c)
+        assert torch.mm(a, b, out=kept) is kept
+
+        layer = nn.Linear(512, 32, device="cuda", dtype=torch.float16)
+        x = a.clone().requires_grad_()
+        layer(x).sum().backward()
+        assert x.grad.dtype == layer.weight.grad.dtype == torch.float16
+        torch.testing.assert_close(x.grad.double(), layer.weight.double().sum(0).expand(64, -1), rtol=1e-3, atol=1e-3)
+
+        for wrong in lambda: a @ b.float(), lambda: a @ a, lambda: a @ 3, lambda: torch.mm(a, None):
+            try:
+                wrong()
+            except (RuntimeError, TypeError):
+                continue
+            raise AssertionError("torch refuses it")
+
+        graph = torch.fx.symbolic_trace(layer)
+        torch.testing.assert_close(graph(a), layer(a))
+        assert torch.func.vmap(torch.mv, (None, 1))(a, b).shape == (32, 64)
+
+        n = torch.randn(1024, 1024, device="cuda").half()
+        n @ n
+        start = time.perf_counter()
+        n @ n
+        assert time.perf_counter() - start < 1
+        """
+    script(body)

@@ -102,12 +102,13 @@ def _patch(chosen, tell, always=False):
         return
     if not always and _has_gpu(torch):
         return
-    from . import api, legacy, tensors
+    from . import api, legacy, precision, tensors
 
     _installed = chosen
     # Code that was compiled for cuda would not be for the tensors that come.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     tensors.patch()
+    precision.patch()
     api.patch(chosen)
     legacy.patch()
     if tell:

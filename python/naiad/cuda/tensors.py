@@ -406,7 +406,6 @@ def patch():
     torch.Generator = Generator
     _patch_storages()
     _patch_comparison()
-    _patch_norms()
 
 
 def _no_interface(self):
@@ -477,30 +476,3 @@ def _patch_comparison():
         compare(self, actual, expected)
 
     Pair._compare_attributes = _compare_attributes
-
-
-def _patch_norms():
-    """Norms and cross entropy of half precision are computed in single, nearer to what a GPU does.
-    Torch's CPU rounds in between, and adds the gradients of weights up in half precision: errors of
-    1 in 20, where suites for GPUs allow less."""
-    functional = torch.nn.functional
-    half = (torch.float16, torch.bfloat16)
-
-    def wider(norm):
-        @functools.wraps(norm)
-        def run(input, *args, **kwargs):
-            if input.dtype not in half or not is_cuda(input):
-                return norm(input, *args, **kwargs)
-
-            def widen(x):
-                return x.float() if isinstance(x, torch.Tensor) and x.dtype in half else x
-
-            args = [widen(x) for x in args]
-            kwargs = {name: widen(x) for name, x in kwargs.items()}
-            return norm(input.float(), *args, **kwargs).to(input.dtype)
-
-        return run
-
-    for name in ("cross_entropy", "group_norm", "layer_norm", "rms_norm"):
-        if hasattr(functional, name):
-            setattr(functional, name, wider(getattr(functional, name)))
