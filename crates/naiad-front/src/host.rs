@@ -89,4 +89,10 @@ pub trait Host {
         args: &[HostValue],
         kwargs: &[(String, HostValue)],
     ) -> Result<HostValue, HostError>;
+
+    /// What an object that is called reads besides its arguments: the same again for as long as its
+    /// results stand. Hosts whose objects read nothing need not say so.
+    fn reads(&self, _called: ObjRef) -> Result<HostValue, HostError> {
+        Ok(HostValue::None)
+    }
 }

@@ -43,6 +43,26 @@ impl PyHost {
         self.functions.get(py, function.0)?.getattr(intern!(py, "fn"))
     }
 
+    /// What the front end is to see in something that it asked for. `what` begins the sentence that refuses it.
+    fn meaning(
+        &self,
+        object: &Bound<'_, PyAny>,
+        what: impl FnOnce() -> String,
+    ) -> PyResult<HostValue> {
+        let py = object.py();
+        to_host(self, object, Hold::Strongly).map_err(|e| match refused(py, &e) {
+            Some(why) => refusal(py, format!("{} {why}", what())),
+            None => e,
+        })
+    }
+
+    /// What an object that kernels call reads besides its arguments: see `naiad.runtime.reads`.
+    pub fn reads_of<'py>(&self, py: Python<'py>, called: ObjRef) -> PyResult<Vec<Read<'py>>> {
+        static OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let of = OF.import(py, "naiad.runtime.reads", "of")?;
+        of.call1((self.objects.get(py, called.0)?,))?.extract()
+    }
+
     /// The text of a function, which is read again only where Python holds another one for it.
     fn text(&self, py: Python<'_>, function: FnRef) -> PyResult<FunctionSource> {
         let found = self.functions.get(py, function.0)?.getattr(intern!(py, TEXT))?;
@@ -52,8 +72,15 @@ impl PyHost {
         }
         // Not while it is locked: reading runs Python.
         drop(known);
-        let (name, file, text, start, end): (String, String, Bound<'_, PyString>, usize, usize) =
-            found.extract()?;
+        let (name, file, text, start, end): (
+            String,
+            Bound<'_, PyString>,
+            Bound<'_, PyString>,
+            usize,
+            usize,
+        ) = found.extract()?;
+        // Names of files need not be text.
+        let file = file.to_string_lossy().into_owned();
         let text = FunctionSource { name, source: share(file, &text)?, range: start..end };
         let mut known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let old = known.insert(function, (found.unbind(), text.clone()));
@@ -62,6 +89,9 @@ impl PyHost {
         Ok(text)
     }
 }
+
+/// A place, a name there, and what it means.
+pub type Read<'py> = (Bound<'py, PyAny>, Bound<'py, PyString>, Bound<'py, PyAny>);
 
 /// Bytes of a text that takes as long to copy as a small kernel to compile.
 const LONG: usize = 64 << 10;
@@ -130,7 +160,7 @@ impl Host for PyHost {
             let place = Scope::of(&self.function(py, function)?, name)?;
             // Builtins of Python that kernels may call are the front end's own.
             let Some(value) = place.get(&PyString::new(py, name))? else { return Ok(None) };
-            let answer = to_host(self, &value, Hold::Strongly)?;
+            let answer = self.meaning(&value, || format!("`{name}`"))?;
             let plain = matches!(
                 answer,
                 HostValue::Bool(_) | HostValue::Int(_) | HostValue::Float(_) | HostValue::Str(_)
@@ -146,7 +176,7 @@ impl Host for PyHost {
 
     fn attribute(&self, object: ObjRef, name: &str) -> Result<Option<HostValue>, HostError> {
         ask(|py| match self.objects.get(py, object.0)?.getattr_opt(name)? {
-            Some(value) => to_host(self, &value, Hold::Strongly).map(Some),
+            Some(value) => self.meaning(&value, || format!("its attribute `{name}`")).map(Some),
             None => Ok(None),
         })
     }
@@ -154,7 +184,7 @@ impl Host for PyHost {
     fn default(&self, function: FnRef, param: &str) -> Result<HostValue, HostError> {
         ask(|py| {
             let object = default_object(&self.function(py, function)?, param)?;
-            to_host(self, &object, Hold::Strongly)
+            self.meaning(&object, || format!("the default of `{param}`"))
         })
     }
 
@@ -179,7 +209,18 @@ impl Host for PyHost {
                 keywords.set_item(name, to_python(py, self, value)?)?;
             }
             let result = callee.call(PyTuple::new(py, args)?, Some(&keywords))?;
-            to_host(self, &result, Hold::Strongly)
+            self.meaning(&result, || {
+                format!("the result of {}", describe(&callee).unwrap_or_default())
+            })
+        })
+    }
+
+    fn reads(&self, called: ObjRef) -> Result<HostValue, HostError> {
+        ask(|py| {
+            let facts = self.reads_of(py, called)?.into_iter();
+            let fact = |(_, _, fact): Read<'_>| to_host(self, &fact, Hold::Strongly);
+            let items = facts.map(fact).collect::<PyResult<_>>()?;
+            Ok(HostValue::Tuple { items, names: None })
         })
     }
 }

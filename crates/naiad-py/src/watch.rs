@@ -1,13 +1,13 @@
 //! What a compiled variant depends on in Python, seen at a glance: objects, compared by identity.
 
-use crate::convert::constexpr_class;
+use crate::convert::{Hold, constexpr_class};
 use crate::host::{PyHost, Scope, TEXT, cell_contents};
 use crate::interned::Held;
 use naiad::{LiveHost, Question};
 use pyo3::exceptions::PyKeyError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyModule, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyModule, PySet, PyString, PyTuple};
 
 /// What a launch looks at to see whether any answer can have changed since the compilation: objects,
 /// compared by identity.
@@ -47,6 +47,29 @@ impl Watch {
 }
 
 impl Seen {
+    fn new(py: Python<'_>, place: Place, name: Py<PyString>) -> PyResult<Seen> {
+        let mut seen = Seen { place, name, object: None, value: None };
+        let object = seen.now(py)?;
+        if let Some(object) = &object
+            && object.is_instance(constexpr_class(py)?)?
+        {
+            seen.value = Some(object.getattr(intern!(py, "value"))?.unbind());
+        }
+        seen.object = object.map(Bound::unbind);
+        Ok(seen)
+    }
+
+    /// Whether it may hold something else later and still be the same object.
+    fn may_change_within(&self, py: Python<'_>) -> bool {
+        self.value.as_ref().or(self.object.as_ref()).is_some_and(|content| {
+            let content = content.bind(py);
+            content.is_instance_of::<PyList>()
+                || content.is_instance_of::<PyTuple>()
+                || content.is_instance_of::<PyDict>()
+                || content.is_instance_of::<PySet>()
+        })
+    }
+
     fn now<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let name = self.name.bind(py);
         match &self.place {
@@ -73,48 +96,55 @@ impl Seen {
 }
 
 impl PyHost {
-    /// None for what cannot change.
-    fn place<'q>(
-        &self,
-        py: Python<'_>,
-        question: &'q Question,
-    ) -> PyResult<Option<(Place, &'q str)>> {
-        Ok(Some(match question {
+    /// Where the answer to a question stands, or the answers; nowhere if it cannot change.
+    fn places(&self, py: Python<'_>, question: &Question) -> PyResult<Vec<(Place, Py<PyString>)>> {
+        // Interned, so that each look is a comparison of addresses.
+        let one = |place, name: &str| vec![(place, PyString::intern(py, name).unbind())];
+        Ok(match question {
             // With another text a kernel gets another object here.
-            Question::Text(PyHost::KERNEL) => return Ok(None),
+            Question::Text(PyHost::KERNEL) => vec![],
             Question::Text(function) => {
-                (Place::Attribute(self.functions.held(py, function.0)?), TEXT)
+                one(Place::Attribute(self.functions.held(py, function.0)?), TEXT)
             }
             Question::Name(function, name) => {
                 let place = match Scope::of(&self.function(py, *function)?, name)? {
                     Scope::Globals(globals) => Place::Globals(globals.unbind()),
                     Scope::Cell(cell) => Place::Cell(cell.unbind()),
                 };
-                (place, name)
+                one(place, name)
             }
             Question::Attribute(object, name) => {
                 let held = self.objects.held(py, object.0)?;
                 match held.get(py) {
-                    Some(object) if is_our_module(&object) => return Ok(None),
-                    _ => (Place::Attribute(held), name),
+                    Some(object) if is_our_module(&object) => vec![],
+                    _ => one(Place::Attribute(held), name),
                 }
             }
-        }))
+            Question::Reads(called) => {
+                let reads = self.reads_of(py, *called)?.into_iter();
+                reads.map(|(place, name, _)| (Place::of(place), name.unbind())).collect()
+            }
+        })
     }
 
-    fn see(&self, py: Python<'_>, question: &Question) -> PyResult<Option<Seen>> {
-        let Some((place, name)) = self.place(py, question)? else { return Ok(None) };
-        // Interned, so that each look is a comparison of addresses.
-        let name = PyString::intern(py, name).unbind();
-        let mut seen = Seen { place, name, object: None, value: None };
-        let object = seen.now(py)?;
-        if let Some(object) = &object
-            && object.is_instance(constexpr_class(py)?)?
-        {
-            seen.value = Some(object.getattr(intern!(py, "value"))?.unbind());
+    fn see(&self, py: Python<'_>, question: &Question) -> PyResult<Vec<Seen>> {
+        let places = self.places(py, question)?.into_iter();
+        places.map(|(place, name)| Seen::new(py, place, name)).collect()
+    }
+}
+
+impl Place {
+    fn of(place: Bound<'_, PyAny>) -> Place {
+        match place.cast_into::<PyDict>() {
+            Ok(globals) => Place::Globals(globals.unbind()),
+            Err(e) => {
+                let other = e.into_inner();
+                match other.get_type().name().is_ok_and(|name| name == "cell") {
+                    true => Place::Cell(other.unbind()),
+                    false => Place::Attribute(Held::new(&other, Hold::Strongly)),
+                }
+            }
         }
-        seen.object = object.map(Bound::unbind);
-        Ok(Some(seen))
     }
 }
 
@@ -125,19 +155,14 @@ impl LiveHost for PyHost {
         Python::attach(|py| {
             let mut watch = Watch { seen: Vec::with_capacity(questions.len()), settled: true };
             for question in questions {
-                match self.see(py, question) {
-                    Ok(None) => {}
-                    Ok(Some(seen)) => {
-                        let content = seen.value.as_ref().or(seen.object.as_ref());
-                        watch.settled &= content.is_none_or(|c| {
-                            !c.bind(py).is_instance_of::<PyList>()
-                                && (!c.bind(py).is_instance_of::<PyTuple>()
-                                    || matches!(question, Question::Text(_)))
-                        });
-                        watch.seen.push(seen);
-                    }
-                    Err(_) => watch.settled = false,
-                }
+                let Ok(seen) = self.see(py, question) else {
+                    watch.settled = false;
+                    continue;
+                };
+                // The text of a function is a tuple that nobody changes.
+                let is_text = matches!(question, Question::Text(_));
+                watch.settled &= is_text || !seen.iter().any(|seen| seen.may_change_within(py));
+                watch.seen.extend(seen);
             }
             watch
         })

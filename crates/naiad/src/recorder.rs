@@ -17,6 +17,8 @@ pub enum Question {
     Attribute(ObjRef, String),
     /// Which text a function has.
     Text(FnRef),
+    /// What an object that the compilation called reads besides its arguments.
+    Reads(ObjRef),
 }
 
 /// A host whose answers may change between launches.
@@ -116,6 +118,7 @@ impl Answers {
         self.values.iter().all(|(question, then)| match question {
             Question::Name(function, name) => same(host.resolve(*function, name), then),
             Question::Attribute(object, name) => same(host.attribute(*object, name), then),
+            Question::Reads(object) => same(host.reads(*object).map(Some), then),
             Question::Text(_) => true,
         }) && self.texts.iter().all(|(function, then)| {
             host.source(*function).is_ok_and(|now| text_of(&now) == text_of(then))
@@ -167,6 +170,13 @@ impl Host for Recorder<'_> {
         args: &[HostValue],
         kwargs: &[(String, HostValue)],
     ) -> Result<HostValue, HostError> {
-        self.host.call(object, args, kwargs)
+        let result = self.host.call(object, args, kwargs)?;
+        self.reads(object)?;
+        Ok(result)
+    }
+
+    fn reads(&self, called: ObjRef) -> Result<HostValue, HostError> {
+        let answer = self.ask(Question::Reads(called), || self.host.reads(called).map(Some))?;
+        Ok(answer.unwrap_or(HostValue::None))
     }
 }
