@@ -282,3 +282,69 @@ def test_a_file_that_has_changed_is_not_another_kernel(tmp_path):
     linecache.cache[name] = len(changed), None, changed.splitlines(keepends=True), name
     with pytest.raises(triton.TritonError, match="has changed"):
         namespace["k"].src
+
+
+SAME_BYTES = {
+    "tabs": "def k(x,\tN):\n\t# a comment\n\ttl.store(x,\tN)\t# tab\n\n\t# behind it\n# of another\n\ny = 1\n",
+    "spaces": "def k(x):\n    tl.store(x, 7)   \n\n\n",
+    "class": "class C:\n    @triton.jit\n    def k(x,\n          n):\n        '''doc\n      less\n        '''\n        tl.store(x, 7)\n        # end\n\n    y = 1\n",
+    "no newline": "def k(x):\n    tl.store(x, 7)",
+    "one line": "def k(x): tl.store(x, 'ä')  # ü\n\n# other\n",
+}
+
+
+@pytest.mark.parametrize("shape", SAME_BYTES)
+def test_a_source_is_to_the_byte_what_python_has(define, shape):
+    import inspect
+    import textwrap
+
+    text = SAME_BYTES[shape]
+    cell = define(text if shape == "class" else "@triton.jit\n" + text)
+    k = cell["C"].k if shape == "class" else cell["k"]
+    lines = inspect.getsourcelines(k.fn)[0]
+    whole = textwrap.dedent("".join(lines))
+    assert k.raw_src == lines and k.src == whole[whole.index("def k") :]
+    # What it is replaced by is kept as it is given.
+    k._unsafe_update_src("def k(x):\n\ttl.store(x, 8)")
+    assert k.src == "def k(x):\n\ttl.store(x, 8)" and k.raw_src == lines
+
+
+def test_the_source_of_a_constexpr_function(define):
+    f = define("@triton.constexpr_function\ndef f(n):\n\treturn n + 1\n")["f"]
+    assert f.src == "def f(n):\n\treturn n + 1\n" and f.parse().body[0].name == "f"
+    assert len(f.cache_key) == 64
+
+
+@pytest.mark.parametrize("change", ["clear", "update"])
+@pytest.mark.parametrize("launched", [False, True])
+def test_annotations_are_those_of_the_decoration(define, change, launched):
+    """As in Triton, which takes the signature then."""
+    np = pytest.importorskip("numpy")
+    k = define("@triton.jit\ndef k(x, N: tl.constexpr, n):\n    tl.store(x, N + n)\n")["k"]
+    x = np.zeros(1, np.float32)
+    if launched:
+        k[(1,)](x, 3, 4)
+    for annotations in k.__annotations__, k.fn.__annotations__:
+        if change == "clear":
+            annotations.clear()
+        else:
+            annotations.update(n=tl.constexpr, N="i64")
+    k[(1,)](x, 3, 5)
+    assert x[0] == 8
+    assert k.constexprs == [1] and [p.annotation for p in k.params] == ["", "constexpr", ""]
+    assert k.signature.parameters["N"].annotation is tl.constexpr
+
+
+def test_files_whose_names_are_no_text(tmp_path):
+    np = pytest.importorskip("numpy")
+    name = str(tmp_path / "kern\udcff.py")
+    text = "@triton.jit\ndef k(x):\n    tl.store(x, 7)\n"
+    linecache.cache[name] = len(text), None, text.splitlines(True), name
+    namespace = {"triton": triton, "tl": tl}
+    # Python itself compiles no such name, but imports and runs files that have one.
+    code = compile(text, "kern", "exec")
+    code = code.replace(co_consts=tuple(c.replace(co_filename=name) if hasattr(c, "co_code") else c for c in code.co_consts))
+    exec(code, namespace)
+    x = np.zeros(1, np.float32)
+    namespace["k"][(1,)](x)
+    assert x[0] == 7

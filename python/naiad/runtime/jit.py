@@ -4,6 +4,7 @@ import ast
 import collections.abc
 import functools
 import inspect
+import textwrap
 import threading
 
 from .. import _naiad, cuda, knobs
@@ -25,6 +26,24 @@ class KernelInterface:
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 
 
+class _lazy:
+    """An attribute that is made at its first use, and then is as any other.
+
+    Not `functools.cached_property`, whose lock a fork could leave taken.
+    """
+
+    def __init__(self, make):
+        self.make = make
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return instance.__dict__.setdefault(self.name, self.make(instance))
+
+
 class JITCallable:
     """What kernels can call: functions of theirs, and functions of Python's on constexprs."""
 
@@ -44,6 +63,35 @@ class JITCallable:
     def starting_line_number(self):
         """That of the first decorator."""
         return self.fn.__code__.co_firstlineno
+
+    @_lazy
+    def _found(self):
+        return source.find(self.fn)
+
+    @_lazy
+    def raw_src(self):
+        """The lines from the first decorator on, as `inspect.getsourcelines` gives them."""
+        return source.lines_of(self._found)
+
+    @_lazy
+    def _src(self):
+        text = textwrap.dedent("".join(self.raw_src))
+        return text[source.start_of_def(text) :]
+
+    @property
+    def src(self):
+        """The text from ``def`` on, dedented: to the byte what Triton has."""
+        return self._src
+
+    def parse(self):
+        """The text as a syntax tree of Python's."""
+        return ast.parse(self.src)
+
+    @property
+    def cache_key(self):
+        """A digest of all that the code depends on: this text, the texts of the functions that it
+        reaches, the constants that they read, and Naiad's version."""
+        return source.digest(self)
 
     def get_capture_scope(self):
         """What its names outside mean, by name."""
@@ -75,24 +123,6 @@ class KernelParam:
         return f"KernelParam({self.name})"
 
 
-class _lazy:
-    """An attribute that is made at its first use, and then is as any other.
-
-    Not `functools.cached_property`, whose lock a fork could leave taken.
-    """
-
-    def __init__(self, make):
-        self.make = make
-
-    def __set_name__(self, owner, name):
-        self.name = name
-
-    def __get__(self, instance, owner=None):
-        if instance is None:
-            return self
-        return instance.__dict__.setdefault(self.name, self.make(instance))
-
-
 class JITFunction(_naiad.Launchable, JITCallable, KernelInterface):
     """A function that is compiled from its text. Launch it as ``f[grid](...)``.
 
@@ -121,10 +151,22 @@ class JITFunction(_naiad.Launchable, JITCallable, KernelInterface):
         self.noinline = noinline
         self.pre_run_hooks = []
         self._repr = repr
+        try:
+            # What is done to them from here on says nothing of the kernel, as in Triton.
+            self._annotations = dict(fn.__annotations__)
+        except NameError:
+            # From Python 3.14 on they are computed here, and may name what does not exist.
+            self._annotations = {}
 
     @_lazy
     def signature(self):
-        return inspect.signature(self.fn)
+        found = inspect.signature(self.fn)
+        given = self._annotations
+        params = [
+            param.replace(annotation=given.get(name, inspect.Parameter.empty))
+            for name, param in found.parameters.items()
+        ]
+        return found.replace(parameters=params)
 
     @_lazy
     def arg_names(self):
@@ -136,7 +178,7 @@ class JITFunction(_naiad.Launchable, JITCallable, KernelInterface):
 
     @_lazy
     def _text(self):
-        return source.find(self.fn)
+        return self._found
 
     @property
     def params(self):
@@ -151,34 +193,14 @@ class JITFunction(_naiad.Launchable, JITCallable, KernelInterface):
     def is_gluon(self):
         return False
 
-    def parse(self):
-        """The text as a syntax tree of Python's."""
-        return ast.parse(self.src)
-
-    @property
-    def src(self):
-        """The text from ``def`` on, dedented as in Triton."""
-        _, _, text, start, end = self._text
-        # Of large files not all of it.
-        block = text[start:end] if text.isascii() else text.encode()[start:end].decode()
-        block = inspect.cleandoc("\n" + block)
-        return block[source.start_of_def(block) :]
-
-    raw_src = src
-
     def _unsafe_update_src(self, new_src):
         """Has another text compiled from here on. What it names is looked up as before."""
+        self._src = new_src
         new_src = inspect.cleandoc("\n" + new_src) + "\n"
         file = f"<new source of {self.__qualname__}>"
         self._text = (self.__name__, file, new_src, 0, len(new_src.encode()))
         # Its parameters are read anew.
         self.__dict__.pop("_kernel", None)
-
-    @property
-    def cache_key(self):
-        """A digest of all that the code depends on: this text, the texts of the functions that it
-        reaches, the constants that they read, and Naiad's version."""
-        return source.digest(self)
 
     @property
     def device_caches(self):

@@ -5,6 +5,7 @@ import bisect
 import builtins
 import hashlib
 import inspect
+import io
 import itertools
 import linecache
 import re
@@ -36,6 +37,13 @@ def find(fn):
             f"`{code.co_filename}` has changed since `{fn.__name__}` was defined at line {first + 1}"
         )
     return fn.__name__, code.co_filename, file.text, *block
+
+
+def lines_of(found):
+    """The lines of what `find` found, as `inspect` has them: with comments behind the body that belong to it."""
+    _, _, text, start, _ = found
+    rest = text[start:] if text.isascii() else text.encode()[start:].decode()
+    return inspect.getblock(list(io.StringIO(rest)))
 
 
 class _File:
@@ -138,11 +146,7 @@ def declared_constexpr(namespace, name):
 def annotations(function):
     """For each parameter what its annotation says, in the names of Triton; None if it says nothing
     that is known here, and then its text may."""
-    try:
-        given = function.fn.__annotations__
-    except NameError:
-        # From Python 3.14 on they are computed here, and may name what does not exist.
-        given = {}
+    given = function._annotations
     lookup = _scope(function.fn)
     return [_meaning(given[name], lookup) if name in given else None for name in function.arg_names]
 
@@ -207,7 +211,12 @@ def _collect(function, facts, seen):
     from .jit import JITFunction
 
     fn = function.fn
-    text = function.src if isinstance(function, JITFunction) else text_of(fn)
+    try:
+        text = function.src
+    except TritonError:
+        if isinstance(function, JITFunction):
+            raise
+        text = f"{fn.__module__}.{fn.__qualname__}"
     facts.append(text)
     facts.append(repr((fn.__defaults__, fn.__kwdefaults__)))
     lookup = _scope(fn)
