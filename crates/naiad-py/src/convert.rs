@@ -96,7 +96,8 @@ pub fn plain(host: &PyHost, obj: &Bound<'_, PyAny>, hold: Hold) -> PyResult<Opti
         return Ok(Some(HostValue::Float(f.value())));
     }
     if let Ok(s) = obj.cast::<PyString>() {
-        return Ok(Some(HostValue::Str(s.to_str()?.to_string())));
+        let text = s.to_str().map_err(|_| no_text(s))?;
+        return Ok(Some(HostValue::Str(text.to_string())));
     }
     if let Ok(tuple) = obj.cast::<PyTuple>() {
         let items = tuple.iter().map(|x| to_host(host, &x, hold)).collect::<PyResult<_>>()?;
@@ -142,6 +143,12 @@ fn too_wide(i: &Bound<'_, PyInt>) -> PyErr {
     // Python refuses to print the very long ones.
     let text = i.str().map_or_else(|_| "this one".to_string(), |s| format!("the int {s}"));
     refusal(i.py(), format!("cannot be {text}: it has more than 128 bits"))
+}
+
+/// The refusal of a string with code points that are no characters.
+fn no_text(s: &Bound<'_, PyString>) -> PyErr {
+    let text = s.repr().map_or_else(|_| "this one".to_string(), |s| format!("the str {s}"));
+    refusal(s.py(), format!("cannot be {text}: one half of a surrogate pair is no character"))
 }
 
 /// The number that a scalar of NumPy's is; none for anything else.

@@ -54,7 +54,9 @@ fn count<'py>(py: Python<'py>, axis: usize, item: &Object<'py>) -> PyResult<i128
     let is_int = !item.is_instance_of::<PyBool>() && !item.is_instance_of::<PyFloat>();
     let index = match is_int.then(|| item.call_method0(intern!(py, "__index__"))).transpose() {
         // Of what is no integer; what the method itself raises is for the caller.
-        Err(e) if e.is_instance_of::<PyTypeError>(py) || e.is_instance_of::<PyAttributeError>(py) => {
+        Err(e)
+            if e.is_instance_of::<PyTypeError>(py) || e.is_instance_of::<PyAttributeError>(py) =>
+        {
             None
         }
         index => index?,

@@ -313,7 +313,10 @@ impl PyKernel {
     ) -> PyResult<Arguments<'py>> {
         let (args, by_keyword) = call.values().split_at(call.positional());
         let keywords = call.names().iter().zip(by_keyword).map(|(name, value)| {
-            Ok((PyBackedStr::try_from(Bound::clone(name))?, Bound::clone(value)))
+            // No parameter has a name that is no text, and the message that says so needs some.
+            let name = PyBackedStr::try_from(Bound::clone(name))
+                .or_else(|_| PyBackedStr::try_from(PyString::new(py, &name.to_string_lossy())));
+            Ok((name?, Bound::clone(value)))
         });
         let keywords = keywords.collect::<PyResult<Vec<_>>>()?;
         let args = args.iter().map(|value| Bound::clone(value));
@@ -397,7 +400,7 @@ impl PyKernel {
         for (index, slot) in bound.slots.into_iter().enumerate() {
             let convert = |object: Object<'_>| {
                 let value = self.value(&object, signature.params[index].info.is_constexpr);
-                value.map_err(|trouble| self.refuse_argument(py, index, trouble))
+                value.map_err(|trouble| self.refuse_argument(&object, index, trouble))
             };
             slots.push(match slot {
                 Slot::Given(object) => Slot::Given(convert(object)?),
@@ -414,14 +417,17 @@ impl PyKernel {
     }
 
     /// What to raise where the argument of a parameter is in trouble.
-    pub fn refuse_argument(&self, py: Python<'_>, index: usize, trouble: Trouble) -> PyErr {
-        let misfit = |why: &str, help| {
-            exception(py, &self.core.signature().misfit(index, why, Some(help)))
-        };
+    pub fn refuse_argument(&self, object: &Object<'_>, index: usize, trouble: Trouble) -> PyErr {
+        let py = object.py();
+        let misfit =
+            |why: &str, help| exception(py, &self.core.signature().misfit(index, why, help));
         match trouble {
-            Trouble::Unfit { why, help } => misfit(&why, help),
+            Trouble::Unfit { why, help } => misfit(&why, Some(help)),
             Trouble::Python(e) => match refused(py, &e) {
-                Some(why) => misfit(&why, "kernels hold integers of up to 64 bits"),
+                Some(why) => {
+                    let wide = object.is_instance_of::<PyInt>();
+                    misfit(&why, wide.then_some("kernels hold integers of up to 64 bits"))
+                }
                 None => e,
             },
         }

@@ -199,15 +199,15 @@ impl Kind {
         let Some(mut again) = self.ready.again(&kernel.core) else { return Ok(None) };
         for (param, given) in &self.values {
             let is_constexpr = kernel.core.signature().params[*param].info.is_constexpr;
-            let value = match given {
-                Given::Argument(at) => kernel.value(&call.values()[*at], is_constexpr),
-                Given::Default(object) => kernel.value(object.bind(py), is_constexpr),
+            let object = match given {
+                Given::Argument(at) => &call.values()[*at],
+                Given::Default(object) => object.bind(py),
             };
-            let value = match value {
+            let value = match kernel.value(object, is_constexpr) {
                 Ok(value) => value,
                 // What is wrong with it, the long way tells.
                 Err(Trouble::Unfit { .. }) => return Ok(None),
-                Err(trouble) => return Err(kernel.refuse_argument(py, *param, trouble)),
+                Err(trouble) => return Err(kernel.refuse_argument(object, *param, trouble)),
             };
             if !again.give(*param, value) {
                 return Ok(None);

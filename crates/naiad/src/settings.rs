@@ -135,7 +135,8 @@ mod tests {
     #[test]
     fn flags_are_on_or_off() {
         let precise = |text| read(&[("NAIAD_PRECISE", text)]).1;
-        for (text, on) in [("1", true), ("Yes", true), ("0", false), ("false", false), ("", false)] {
+        for (text, on) in [("1", true), ("Yes", true), ("0", false), ("false", false), ("", false)]
+        {
             let settings = precise(text);
             assert!(settings.precise == on && settings.wrong.is_none(), "{text}");
         }

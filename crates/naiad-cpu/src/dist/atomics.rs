@@ -177,8 +177,8 @@ fn ordered(b: &mut Builder, x: Value) -> Value {
     }
     let image = image(b, x);
     let int = if b.vector(image).elem.size() == 8 { Scalar::I64 } else { Scalar::I32 };
-    let [last, sizes] = [i128::from(int.bits()) - 1, int.int_max()]
-        .map(|n| b.constant(Constant::int(int, n), 1));
+    let [last, sizes] =
+        [i128::from(int.bits()) - 1, int.int_max()].map(|n| b.constant(Constant::int(int, n), 1));
     let sign = b.binary(BinaryFn::Shr, image, last);
     let flipped = b.binary(BinaryFn::And, sign, sizes);
     b.binary(BinaryFn::Xor, image, flipped)

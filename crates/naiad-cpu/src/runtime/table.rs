@@ -81,7 +81,8 @@ unsafe extern "C" fn atomic_rmw(address: usize, ty: i64, op: i64, value: i64) ->
         ($Atomic:ty, $t:ty) => {{
             // SAFETY: the caller's promise.
             let cell = unsafe { <$Atomic>::from_ptr(address as *mut $t) };
-            let old = cell.fetch_update(SeqCst, SeqCst, |old| Some(op.eval(ty, u64::from(old), value) as $t));
+            let old = cell
+                .fetch_update(SeqCst, SeqCst, |old| Some(op.eval(ty, u64::from(old), value) as $t));
             old.map_or_else(u64::from, u64::from) as i64
         }};
     }
