@@ -507,3 +507,14 @@ def test_products_of_half_precision_are_made_in_single(script):
         assert time.perf_counter() - start < 1
         """
     script(body)
+
+
+def test_the_compiler_of_torch_may_be_asked_for(script, monkeypatch):
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "0")
+    body = """
+        f = torch.compile(lambda a: (a * 2 + 1).sin(), backend=BACKEND)
+        for x in torch.randn(10), torch.randn(10, device="cuda"):
+            torch.testing.assert_close(f(x), (x * 2 + 1).sin())
+        """
+    for backend in "eager", "inductor":
+        script(body.replace("BACKEND", repr(backend)))

@@ -434,6 +434,10 @@ def patch(impersonated):
     if hasattr(torch.accelerator, "memory"):
         _refresh(torch.accelerator, torch.accelerator.memory)
     _put(torch._C, _RAW)
+    # What torch's compiler has its code ask, where there is an accelerator.
+    utils = torch._C._dynamo.utils
+    if hasattr(utils, "get_current_stream"):
+        utils.get_current_stream = current_stream
     torch.backends.cuda.is_built = lambda: True
     if torch.version.cuda is None:
         torch.version.cuda = "12.8"
