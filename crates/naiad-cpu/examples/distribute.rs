@@ -33,7 +33,8 @@ fn main() {
         "thread" => print!("{loops}"),
         "clif" => print!("{}", naiad_cpu::clif::text(&loops, table).expect("CLIF")),
         _ => {
-            let options = naiad_cpu::clif::Options { wide: Level::host(), past_cache: None };
+            let options =
+                naiad_cpu::clif::Options { wide: Level::host(), past_cache: None, far: None };
             let machine =
                 naiad_cpu::clif::write_with(options, &loops, table).expect("machine code");
             std::io::stdout().write_all(machine.code()).expect("the code can be written");

@@ -62,7 +62,7 @@ fn main() {
     let distribute = || naiad_cpu::dist::distribute(&optimized, &facts, vector).expect("loops");
     report("distribute", || drop(black_box(distribute())));
     let (loops, table) = (distribute().func, naiad_cpu::runtime::table::table());
-    let options = naiad_cpu::clif::Options { wide: level, past_cache: None };
+    let options = naiad_cpu::clif::Options { wide: level, past_cache: None, far: None };
     let write = || naiad_cpu::clif::write_with(options, &loops, table).expect("machine code");
     report("write", || drop(black_box(write())));
     println!(

@@ -135,7 +135,7 @@ impl Machine {
 
 /// Writes the function for this machine.
 pub fn write(func: &Function<Thread>, table: &RuntimeTable) -> Result<Machine, Error> {
-    write_for(Target::host()?, func, table, None)
+    write_for(Target::host()?, func, table, [None; 2])
 }
 
 /// How a function is written.
@@ -147,6 +147,9 @@ pub struct Options {
     /// say so then go past it. Whoever runs the function orders them before what it does next, by a
     /// store fence.
     pub past_cache: Option<usize>,
+    /// The parameter that is not 0 where the function reads memory beyond the cache: loops that go
+    /// through scratch memory too then ask ahead for it.
+    pub far: Option<usize>,
 }
 
 /// Writes the function for this machine; [`write`] takes the widest vectors that the machine has.
@@ -155,18 +158,19 @@ pub fn write_with(
     func: &Function<Thread>,
     table: &RuntimeTable,
 ) -> Result<Machine, Error> {
-    let past_cache = options.past_cache;
+    let flags = [options.past_cache, options.far];
     if options.wide == Level::host() {
-        return write_for(Target::host()?, func, table, past_cache);
+        return write_for(Target::host()?, func, table, flags);
     }
-    write_for(&Target::wide(options.wide)?, func, table, past_cache)
+    write_for(&Target::wide(options.wide)?, func, table, flags)
 }
 
 /// The function in Cranelift's IR as it is handed over, before any optimization.
 pub fn text(func: &Function<Thread>, table: &RuntimeTable) -> Result<String, Error> {
     let mut context = Context::new();
     let func = prepare(func);
-    writer::write(Target::host()?, &func, table, None, &mut context.func, &mut Default::default())?;
+    let (out, none) = (&mut context.func, [None; 2]);
+    writer::write(Target::host()?, &func, table, none, out, &mut Default::default())?;
     Ok(context.func.display().to_string())
 }
 
@@ -174,12 +178,12 @@ fn write_for(
     target: &Target,
     func: &Function<Thread>,
     table: &RuntimeTable,
-    past_cache: Option<usize>,
+    flags: [Option<usize>; 2],
 ) -> Result<Machine, Error> {
     let func = prepare(func);
     let mut context = Context::new();
     let mut builder = FunctionBuilderContext::new();
-    let needs = writer::write(target, &func, table, past_cache, &mut context.func, &mut builder)?;
+    let needs = writer::write(target, &func, table, flags, &mut context.func, &mut builder)?;
     context
         .compile(&*target.isa, &mut ControlPlane::default())
         .map_err(|e| fault(&func.name, format!("Cranelift refused it: {:?}", e.inner)))?;

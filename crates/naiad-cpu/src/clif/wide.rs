@@ -3,7 +3,7 @@
 use super::lanes::Lanes;
 use super::memory::{ACCESS, Place};
 use super::writer::{Made, Writer};
-use crate::wide::{Input, PASSED, Past, Wide};
+use crate::wide::{Input, Other, PASSED, When, Wide};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AbiParam, ExtFuncData, ExternalName, InstBuilder, Signature, UserExternalName, types,
@@ -75,7 +75,7 @@ impl Writer<'_, '_> {
                 }
             }
         }
-        self.call_loop(wide.bytes, wide.past, &args, &starts)?;
+        self.call_loop(wide.bytes, wide.other, &args, &starts)?;
         let params = self.func.block_params(body)[1..].iter().zip(&wide.results);
         let made = params
             .map(|(&v, &at)| {
@@ -103,33 +103,39 @@ impl Writer<'_, '_> {
         self.emit.b.ins().iadd_imm_s(self.frame, at)
     }
 
-    /// Calls the loop, or the one whose stores go past the cache.
+    /// Calls the loop, or the other one where the launch goes beyond the cache.
     fn call_loop(
         &mut self,
         bytes: Vec<u8>,
-        past: Option<Past>,
+        other: Option<Other>,
         args: &[ir::Value],
         starts: &[ir::Value],
     ) -> Result<(), String> {
-        let (Some(past), Some(flag)) = (past, self.past_cache) else {
+        let flag = other.as_ref().and_then(|other| match other.when {
+            When::Writes { .. } => self.past_cache,
+            When::Reads => self.far,
+        });
+        let (Some(other), Some(flag)) = (other, flag) else {
             self.call_wide(bytes, args);
             return Ok(());
         };
         let flag = self.one(flag)?;
         let b = &mut self.emit.b;
-        let mut all = b.ins().iconst(types::I64, 0);
-        for &stream in &past.aligned {
-            all = b.ins().bor(all, starts[stream]);
+        let mut wanted = b.ins().icmp_imm_u(IntCC::NotEqual, flag, 0);
+        if let When::Writes { aligned, least } = &other.when {
+            let mut all = b.ins().iconst(types::I64, 0);
+            for &stream in aligned {
+                all = b.ins().bor(all, starts[stream]);
+            }
+            let off = b.ins().band_imm_u(all, 63);
+            let aligned = b.ins().icmp_imm_u(IntCC::Equal, off, 0);
+            wanted = b.ins().band(wanted, aligned);
+            let long = b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, args[1], *least);
+            wanted = b.ins().band(wanted, long);
         }
-        let off = b.ins().band_imm_u(all, 63);
-        let aligned = b.ins().icmp_imm_u(IntCC::Equal, off, 0);
-        let wanted = b.ins().icmp_imm_u(IntCC::NotEqual, flag, 0);
-        let both = b.ins().band(aligned, wanted);
-        let long = b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, args[1], past.least);
-        let both = b.ins().band(both, long);
         let [beyond, within, done] = [0; 3].map(|_| b.create_block());
-        b.ins().brif(both, beyond, &[], within, &[]);
-        for (block, bytes) in [(beyond, past.bytes), (within, bytes)] {
+        b.ins().brif(wanted, beyond, &[], within, &[]);
+        for (block, bytes) in [(beyond, other.bytes), (within, bytes)] {
             self.emit.b.seal_block(block);
             self.emit.enter(block);
             self.call_wide(bytes, args);

@@ -24,12 +24,13 @@ pub struct Needs {
     pub beside: Vec<Vec<u8>>,
 }
 
-/// Writes a function.
+/// Writes a function; `flags` are the parameters that say whether stores may go past the cache, and
+/// whether what is read is beyond it.
 pub fn write(
     target: &Target,
     func: &Function<Thread>,
     table: &RuntimeTable,
-    past_cache: Option<usize>,
+    flags: [Option<usize>; 2],
     out: &mut ir::Function,
     context: &mut FunctionBuilderContext,
 ) -> Result<Needs, Error> {
@@ -45,6 +46,7 @@ pub fn write(
     b.seal_block(entry);
     let [slots, frame, report, pool_address] = [0, 1, 2, 3].map(|i| b.block_params(entry)[i]);
 
+    let [past_cache, far] = flags.map(|flag| flag.map(|i| func.params()[i]));
     let mut writer = Writer {
         func,
         table,
@@ -65,7 +67,8 @@ pub fn write(
         failures: Vec::new(),
         beside: Vec::new(),
         block_bytes: 0,
-        past_cache: past_cache.map(|i| func.params()[i]),
+        past_cache,
+        far,
     };
     for (i, &param) in func.params().iter().enumerate() {
         writer.param(slots, i, param).map_err(|why| fault(&func.name, why))?;
@@ -99,6 +102,8 @@ pub struct Writer<'f, 'b> {
     pub block_bytes: usize,
     /// Not 0 where stores may go past the cache.
     pub past_cache: Option<Value>,
+    /// Not 0 where what is read is beyond it.
+    pub far: Option<Value>,
 }
 
 impl Writer<'_, '_> {

@@ -89,6 +89,8 @@ pub enum Param {
     Interrupt,
     /// Not 0 if the launch writes more than the cache holds.
     Stream,
+    /// Not 0 if the launch reads memory beyond the cache.
+    Far,
     /// The address of a count of what the program has written, for programs that may wait.
     Writes,
 }
@@ -290,6 +292,7 @@ impl Param {
             Param::Stop => "stop".into(),
             Param::Interrupt => "interrupt".into(),
             Param::Stream => "stream".into(),
+            Param::Far => "far".into(),
             Param::Writes => "writes".into(),
         }
     }
@@ -318,7 +321,7 @@ impl Dist<'_> {
             return self.b.func.params()[i];
         }
         self.params.push(p);
-        let ty = if p == Param::Stream { Vector::I64 } else { Vector::ADDR };
+        let ty = if matches!(p, Param::Stream | Param::Far) { Vector::I64 } else { Vector::ADDR };
         self.b.func.add_param(p.name(self.f), ty.into())
     }
 

@@ -25,7 +25,7 @@ use super::access::{Access, Conditions, Reach};
 use super::group::{Group, Root};
 use super::lanes::{Bound, Map, Nest, bounds, identity};
 use super::row::Sums;
-use super::{Buffer, Dist, Place, Result, stored};
+use super::{Buffer, Dist, Param, Place, Result, stored};
 use naiad_ir::scalar::BinaryFn;
 use naiad_ir::thread::{ThreadElem, ThreadOp};
 use naiad_ir::tile::Constant;
@@ -205,10 +205,14 @@ impl Dist<'_> {
         }
         let sums =
             group.roots.iter().any(|r| matches!(r, Root::Reduce { axis, .. } if *axis == va));
+        let carries = group.roots.iter().any(|r| matches!(r, Root::Keep { into: Some(_), .. }));
         let bytes = match weight <= LIGHT {
             // A sum waits for itself, so there are several; but what many lanes leave over would take
             // long one by one.
             true if sums && many => (4 * self.vector_bytes).clamp(64, 128),
+            // Loads that wait for far memory are all under way before the first store to scratch memory,
+            // whose queue is short. Only AVX-512 has registers for so many.
+            true if carries && many && self.vector_bytes >= 64 => 256,
             true => 64,
             false => 32.max(self.vector_bytes),
         };
@@ -349,6 +353,8 @@ impl Dist<'_> {
             step *= shape.dim(d) as i64;
         }
         let bytes = shape.numel() * elem.size();
+        // Loops that go through scratch memory ask ahead for what is far.
+        self.param(Param::Far);
         let addr = self.b.op(ThreadOp::Scratch { bytes, align: 64 });
         Buffer { addr, strides, elem }
     }

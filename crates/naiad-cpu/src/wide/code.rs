@@ -196,12 +196,19 @@ impl Code {
         self.body.push(inst);
     }
 
-    /// Whether some stores go past the cache.
-    pub fn goes_past(&self) -> bool {
-        self.body.iter().any(|inst| inst.op == Op::StorePast)
+    /// Whether an instruction is in the loop.
+    pub fn has(&self, op: Op) -> bool {
+        self.body.iter().any(|inst| inst.op == op)
     }
 
-    /// The streams of those stores.
+    /// The same loop, which asks for nothing ahead.
+    pub fn without_ahead(&self) -> Code {
+        let mut code = self.clone();
+        code.body.retain(|inst| inst.op != Op::Ahead);
+        code
+    }
+
+    /// The streams of stores past the cache.
     pub fn past_streams(&self) -> Vec<usize> {
         let mut all: Vec<usize> = Vec::new();
         for inst in &self.body {

@@ -34,6 +34,7 @@ pub use alloc::PASSED;
 pub use code::Input;
 pub use machine::Level;
 
+use machine::Op;
 use naiad_ir::thread::{Thread, ThreadOp};
 use naiad_ir::{Block, Function, Inst, Value};
 use naiad_kernels::Level as Processor;
@@ -51,21 +52,32 @@ pub struct Wide {
     /// Where in the block the results are.
     pub results: Vec<u32>,
     pub block_bytes: u32,
-    /// The same with stores past the cache.
-    pub past: Option<Past>,
+    /// The same for launches that go beyond the cache.
+    pub other: Option<Other>,
 }
 
 /// Bytes in a row that a loop has to write for its stores to go past the cache. Where they are few,
 /// others that do not go there write the lines beside them, and both wait for one another.
 const LONG: i64 = 1024;
 
-/// A loop whose stores go past the cache, where nobody reads soon what they write.
-pub struct Past {
+/// A loop that stands in for another one.
+pub struct Other {
     pub bytes: Vec<u8>,
-    /// The streams that must start at lines of cache: at multiples of 64.
-    pub aligned: Vec<usize>,
-    /// The least end of the index for which that is worth it.
-    pub least: i64,
+    pub when: When,
+}
+
+/// In which launches a loop stands in for another one.
+pub enum When {
+    /// What the launch writes is more than the cache holds: stores go past it, where nobody reads soon what
+    /// they write.
+    Writes {
+        /// The streams that must start at lines of cache: at multiples of 64.
+        aligned: Vec<usize>,
+        /// The least end of the index for which that is worth it.
+        least: i64,
+    },
+    /// What the launch reads is beyond the cache: the loop asks for it ahead.
+    Reads,
 }
 
 pub struct Stream {
@@ -99,16 +111,23 @@ pub fn write(func: &Function<Thread>, op: &ThreadOp, level: Level) -> Option<Wid
     let ThreadOp::For { body, .. } = op else { return None };
     let l = select::Loop::new(func, op)?;
     let mut code = lower::lower(&l, level)?;
-    let past = match code.goes_past() {
-        true => {
-            let to_cache = code.to_cache();
-            let mut past = std::mem::replace(&mut code, to_cache);
-            let aligned = past.past_streams();
-            let steps = aligned.iter().filter_map(|&s| past.streams[s].step);
-            let least = LONG / steps.min().unwrap_or(1).max(1);
-            Some(Past { bytes: alloc::write(&mut past)?.bytes, aligned, least })
+    // A loop has one that stands in for it at most: what asks ahead and stores past the cache always asks.
+    let (plain, when) = if code.has(Op::StorePast) {
+        let aligned = code.past_streams();
+        let steps = aligned.iter().filter_map(|&s| code.streams[s].step);
+        let least = LONG / steps.min().unwrap_or(1).max(1);
+        (Some(code.to_cache()), When::Writes { aligned, least })
+    } else if code.has(Op::Ahead) {
+        (Some(code.without_ahead()), When::Reads)
+    } else {
+        (None, When::Reads)
+    };
+    let other = match plain {
+        Some(plain) => {
+            let mut other = std::mem::replace(&mut code, plain);
+            Some(Other { bytes: alloc::write(&mut other)?.bytes, when })
         }
-        false => None,
+        None => None,
     };
     // One allocator gives both loops the same places in the block.
     let written = alloc::write(&mut code)?;
@@ -127,7 +146,7 @@ pub fn write(func: &Function<Thread>, op: &ThreadOp, level: Level) -> Option<Wid
         inputs: code.inputs,
         results: code.results,
         block_bytes: written.block_bytes,
-        past,
+        other,
     })
 }
 

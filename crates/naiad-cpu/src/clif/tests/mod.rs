@@ -191,7 +191,7 @@ pub fn targets() -> Vec<(&'static str, &'static Target)> {
 }
 
 pub fn write(target: &Target, func: &Function<Thread>) -> Machine {
-    match write_for(target, func, &table(), None) {
+    match write_for(target, func, &table(), [None; 2]) {
         Ok(machine) => machine,
         Err(e) => panic!("{}\n{}", e.message, func),
     }

@@ -4,7 +4,7 @@ use super::{Trial, levels};
 use crate::clif::tests::{execute, table};
 use crate::clif::{Options, write_with};
 use crate::native::expand;
-use crate::wide::write;
+use crate::wide::{Other, When, write};
 use naiad_interp::thread::Outcome;
 use naiad_ir::Scalar;
 use naiad_ir::Value;
@@ -221,11 +221,13 @@ fn stores_past_the_cache() {
     for level in levels() {
         let mut past = 0;
         func.walk(&mut |inst| {
-            past += write(&func, func.op(inst), level)
-                .map_or(0, |wide| wide.past.map_or(0, |p| p.aligned.len()));
+            let other = write(&func, func.op(inst), level).and_then(|wide| wide.other);
+            if let Some(Other { when: When::Writes { aligned, .. }, .. }) = other {
+                past += aligned.len();
+            }
         });
         assert_eq!(past, 1, "{level:?}");
-        let options = Options { wide: Some(level), past_cache: Some(2) };
+        let options = Options { wide: Some(level), past_cache: Some(2), far: None };
         let machine = write_with(options, &func, &table()).expect("machine code");
         for flag in [0, 1] {
             for off in [0, 4, 64, 1] {
@@ -240,6 +242,54 @@ fn stores_past_the_cache() {
                     let got = &memory[start + 1024 + 4 * i..][..4];
                     assert_eq!(got, (2.0 * i as f32).to_le_bytes(), "{level:?} {flag} {off}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn asks_ahead_for_what_is_far() {
+    let mut b = Builder::new("far");
+    let [base, upper, _flag] =
+        [ThreadType::ADDR, ThreadType::I64, ThreadType::I64].map(|ty| b.func.add_param("p", ty));
+    let scratch = b.op(ThreadOp::Scratch { bytes: 1024, align: 64 });
+    let ty = Vector::of(Scalar::F32.into(), 16);
+    // To scratch memory, and to its double; then both sums back.
+    for round in 0..3 {
+        let bounds = [b.i64(0), upper, b.i64(16)];
+        let l = b.begin_for(bounds, Vec::new());
+        let size = b.i64(4);
+        let offset = b.mul(l.iv, size);
+        let [far, near] = [base, scratch].map(|addr| b.addr_add(addr, offset));
+        let mut x = b.load(far, 0, ty);
+        if round > 0 {
+            let sum = b.load(near, 0, ty);
+            x = b.binary(BinaryFn::Add, x, sum);
+        }
+        if round < 2 {
+            b.store(near, 0, x)
+        } else {
+            b.store(far, 1024, x)
+        }
+        b.end_for(l, Vec::new());
+    }
+    b.run(ThreadOp::Return {});
+    let func = expand(&b.func).into_owned();
+    for level in levels() {
+        let mut asking = 0;
+        func.walk(&mut |inst| {
+            let other = write(&func, func.op(inst), level).and_then(|wide| wide.other);
+            asking += u32::from(other.is_some_and(|other| matches!(other.when, When::Reads)));
+        });
+        assert_eq!(asking, 3, "{level:?}");
+        let options = Options { wide: Some(level), past_cache: None, far: Some(2) };
+        let machine = write_with(options, &func, &table()).expect("machine code");
+        for flag in [0, 1] {
+            let mut memory: Vec<f32> = (0..512).map(|i| i as f32).collect();
+            let slots = [memory.as_mut_ptr() as u64, 256, flag];
+            assert_eq!(execute(&machine, &slots), Outcome::Ended);
+            for i in 0..256 {
+                assert_eq!(memory[256 + i], 3.0 * i as f32, "{level:?} {flag}");
             }
         }
     }

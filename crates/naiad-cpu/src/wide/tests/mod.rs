@@ -158,7 +158,7 @@ impl Trial {
         let machines: Vec<_> = levels()
             .filter(|&level| self.is_wide(level))
             .map(|level| {
-                let options = Options { wide: Some(level), past_cache: None };
+                let options = Options { wide: Some(level), past_cache: None, far: None };
                 (level, write_with(options, &func, &table()))
             })
             .collect();
