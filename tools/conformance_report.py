@@ -13,6 +13,8 @@ The tests are run as they are, with `--device=cpu`, on a machine without a GPU, 
 part of this repository. The Python in `NAIAD_PYTHON` (else `.venv/bin/python`) needs torch, NumPy,
 SciPy and pytest. Behind PATH may stand `-k EXPRESSION`, `-n PROCESSES` and the files to run.
 
+What comes of Triton's tutorials is in docs/scripts.md.
+
 Last written from the tests of Triton's fork for CPUs, which are those of release 3.7 with more skips.
 
 A case is *skipped* or *expected to fail* where the test itself says so: it asks for a particular GPU, or
