@@ -262,3 +262,18 @@ def test_cuda_is_served(suite):
         """
     done = suite("--naiad", "--naiad-gpu", "L4", "tests", text=text, conftest="")
     assert done.returncode == 0 and "NVIDIA L4" in done.stdout, done.stdout
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+def test_cuda_is_served_where_pytest_loads_all_modules(suite):
+    """As in the folder of Triton's tutorials, whose pytest.ini takes every file for one of tests: pytest's own loader
+    then loads torch as well."""
+    body = """
+        import torch, triton
+
+        def test():
+            assert torch.zeros(1, device="cuda").is_cuda
+            assert torch.__spec__.loader is torch.__loader__ and "naiad" not in type(torch.__loader__).__module__
+        """
+    done = suite("--naiad", "tests", "-o", "python_files=*.py", text=body)
+    assert done.returncode == 0, done.stdout + done.stderr

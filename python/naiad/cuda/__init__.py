@@ -68,14 +68,24 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec("torch")
         if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module):
-                execute(module)
-                _patch(self.gpu, self.tell, self.always)
-
-            spec.loader.exec_module = exec_module
+            spec.loader = _Loader(spec.loader, lambda: _patch(self.gpu, self.tell, self.always))
         return spec
+
+
+class _Loader(importlib.abc.Loader):
+    """Loads a module as its own loader does, and then calls a function. Its own may load others too, as pytest's
+    does, so nothing is put into it."""
+
+    def __init__(self, loader, then):
+        self.loader, self.then = loader, then
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        self.then()
 
 
 def _has_gpu(torch):
