@@ -6,12 +6,12 @@
 //! that goes wrong does so in the same program. Which lane remains where several of one store meet in
 //! one element, and what programs see of one another that no atomic orders, is not defined.
 //!
-//! **How that is tested.** `tests/random.rs` and `tests/memory.rs` make kernels at random, of all ops on
+//! **How that is tested.** `tests/random.rs` makes kernels at random, of all ops on
 //! values and of all ways to reach memory: arguments that overlap, shifts in place, offsets that wrap,
 //! strides, gathers, masks, loops that carry tiles and pointers, reductions, scans, transposes, products
 //! and atomics. Each kernel is run by both executors, before and after optimization, and must leave the
-//! same memory, or the same fault in the same program; floats are summed where sums are exact. A few
-//! run with all tests; `NAIAD_RANDOM_MINUTES` lets them run for longer, and what fails is made small. A
+//! same memory, or a fault in the same program; floats are summed where sums are exact. Each argument lies
+//! by itself between pages that nobody may touch. A few run with all tests; `NAIAD_RANDOM_MINUTES` lets them run for longer, and what fails is made small. A
 //! fault that is found becomes a test in `tests/regress.rs`, and is looked for in its whole family.
 //!
 //! `tests/rows.rs` goes through rows of many lengths by loops that carry a tile.

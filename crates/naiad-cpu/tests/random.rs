@@ -14,15 +14,13 @@ mod generator;
 mod kernels;
 #[path = "common/machine.rs"]
 mod machine;
-#[path = "common/patience.rs"]
-mod patience;
 #[path = "common/trial.rs"]
 mod trial;
 
 use common::kernel;
 use drive::{Fate, drive};
 use generator::Kind;
-use machine::{Machine, fault, limit_processor};
+use machine::{Machine, fault, limit_processor, patience};
 use naiad_interp::Multiply;
 use naiad_ir::Function;
 use naiad_ir::tile::Tile;

@@ -15,15 +15,13 @@ mod generator;
 mod kernels;
 #[path = "common/lockstep.rs"]
 mod lockstep;
-#[path = "../../naiad-cpu/tests/common/patience.rs"]
-mod patience;
 #[path = "../../naiad-cpu/tests/common/trial.rs"]
 mod trial;
 
 use common::kernel;
 use drive::{Fate, drive};
 use generator::Kind;
-use lockstep::{Machine, Refused};
+use lockstep::{Machine, Refused, patience};
 use naiad_ir::Function;
 use naiad_ir::tile::{Tile, TileOp};
 use std::sync::Arc;

@@ -116,7 +116,7 @@ pub fn generate(seed: u64) -> Kernel {
         false => r.pick(&[1, 1, 3]),
     };
     let (mut memories, mut pointers) = arguments(&mut r, parallel, programs);
-    let numbers = vec![
+    let numbers = [
         r.pick(&[0, 1, 3, 5, 7, 8, 16, 20, 33, 64, 100, -1]),
         r.pick(&[1, 1, 1, 0, -1, 2, 3, 16]),
         r.pick(&[0, 1, 2, 2, 4]),

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 #[path = "patience.rs"]
-mod patience;
+pub mod patience;
 
 use naiad_cpu::dist::SiteInfo;
 use naiad_cpu::{Facts, Outcome, Processor, written};

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 #[path = "../../../naiad-cpu/tests/common/patience.rs"]
-mod patience;
+pub mod patience;
 
 use naiad_gpu::{Code, Extent, Options};
 use naiad_interp::lockstep::{self, BlockShape};
