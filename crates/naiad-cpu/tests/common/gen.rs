@@ -9,6 +9,8 @@
 mod index;
 #[path = "gen_ops.rs"]
 mod ops;
+#[path = "gen_product.rs"]
+mod product;
 #[path = "gen_stream.rs"]
 mod stream;
 

@@ -10,7 +10,7 @@ const CARRIED: usize = 256;
 impl Gen {
     pub(super) fn statement(&mut self) {
         let dims = self.used_dims();
-        match self.r.below(32) {
+        match self.r.below(34) {
             0..=4 => {
                 self.load(&dims);
             }
@@ -34,6 +34,7 @@ impl Gen {
             27 => self.choose(&dims),
             28 => self.pairs(&dims),
             29 | 30 => self.stream(),
+            31 | 32 => self.product(),
             _ => self.sort(&dims),
         }
     }
@@ -587,6 +588,6 @@ impl Gen {
 }
 
 /// A parameter of a region, with its type.
-fn head(v: &Val) -> String {
+pub(super) fn head(v: &Val) -> String {
     format!("{}: {}", v.name, tile(v.elem.name(), &v.dims))
 }
