@@ -60,6 +60,8 @@ struct Base {
     elem: Scalar,
     pointer: usize,
     written: bool,
+    /// Nobody writes the memory, so that its numbers stay small.
+    still: bool,
 }
 
 struct Gen {
@@ -287,7 +289,9 @@ impl Gen {
                 let at = self.binary("mul", &number, &part, Scalar::I32, &[]);
                 name = self.op(&format!("ptr_add {name}, {at}"), &format!("*{}", p.elem), &[]);
             }
-            self.bases.push(Base { name, elem: p.elem, pointer: i, written });
+            let mut stores = pointers.iter().step_by(2);
+            let still = stores.all(|q| q.memory != p.memory);
+            self.bases.push(Base { name, elem: p.elem, pointer: i, written, still });
         }
         for name in [pid.as_str(), "%n", "%s"] {
             self.keep(name.to_string(), Scalar::I32, &[]);
