@@ -11,6 +11,7 @@ import warnings
 from . import _naiad
 from .errors import NaiadWarning, finding_of, from_finding
 from .exposed import exposing
+from .imports import when_imported
 
 _SEVERITIES = ("note", "warning", "error")
 
@@ -240,7 +241,7 @@ def watch_memory():
 
 def _patch(module, part, names, wrap=_marking):
     if module not in sys.modules:
-        _when_imported(module, lambda: _patch(module, part, names, wrap))
+        when_imported(module, lambda: _patch(module, part, names, wrap))
         return
     holder = sys.modules[module]
     holder = getattr(holder, part) if part else holder
@@ -248,36 +249,3 @@ def _patch(module, part, names, wrap=_marking):
         make = getattr(holder, name, None)
         if make is not None and not hasattr(make, "_naiad_makes"):
             setattr(holder, name, wrap(make))
-
-
-_waiting = {}
-
-
-def _when_imported(module, action):
-    """Calls `action` once the module has been imported."""
-    if not _waiting:
-        sys.meta_path.insert(0, _Watch())
-    _waiting.setdefault(module, []).append(action)
-
-
-class _Watch:
-    """Finds nothing itself: sees to it that modules waited for call back when they are there."""
-
-    def find_spec(self, fullname, path=None, target=None):
-        actions = _waiting.pop(fullname, None)
-        if actions is None:
-            return None
-        import importlib.util
-
-        spec = importlib.util.find_spec(fullname)
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def exec_module(module):
-            execute(module)
-            for action in actions:
-                action()
-
-        spec.loader.exec_module = exec_module
-        return spec

@@ -518,3 +518,37 @@ def test_the_compiler_of_torch_may_be_asked_for(script, monkeypatch):
         """
     for backend in "eager", "inductor":
         script(body.replace("BACKEND", repr(backend)))
+
+
+def test_who_asks_where_torch_is_may_import_it_later(naiad_command):
+    text = """
+        import copy, importlib.util
+        import numpy
+        for _ in range(2):
+            spec = importlib.util.find_spec("torch")
+            assert spec.origin == copy.copy(spec.loader).get_filename("torch")
+        import torch
+        assert torch.zeros(2, device="cuda").is_cuda and torch.__spec__.loader is torch.__loader__
+        """
+    for command in "run", "check":
+        done = naiad_command(command, "script.py", script=text)
+        assert done.returncode == 0, done.stderr
+
+
+def test_uninitialized_memory_is_seen_whoever_asked_where_the_library_is(naiad_command):
+    for library, name in ("numpy", "numpy.empty(4, numpy.float32)"), ("torch", "torch.empty(4)"):
+        text = f"""
+            import importlib.util
+            assert importlib.util.find_spec("{library}")
+            import {library}
+            import naiad as triton, naiad.language as tl
+
+            @triton.jit
+            def copy(x, y):
+                i = tl.arange(0, 4)
+                tl.store(y + i, tl.load(x + i))
+
+            copy[(1,)]({name}, {name})
+            """
+        done = naiad_command("check", "script.py", script=text)
+        assert "uninitialized" in done.stdout + done.stderr, done.stdout + done.stderr

@@ -19,12 +19,10 @@ Why it is done by patching attributes:
   assumed of it.
 """
 
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import os
 import sys
 
+from ..imports import when_imported
 from . import gpus
 
 __all__ = ["gpu", "install"]
@@ -33,6 +31,8 @@ __all__ = ["gpu", "install"]
 DEVICE = "NAIAD_DEVICE"
 
 _installed = None
+# What is to be done once torch is imported.
+_asked = []
 
 
 def gpu():
@@ -52,40 +52,10 @@ def install(name=None, tell=True, always=False):
     if "torch" in sys.modules:
         _patch(chosen, tell, always)
     else:
-        finder = next((f for f in sys.meta_path if isinstance(f, _AfterTorch)), None)
-        if finder is None:
-            finder = _AfterTorch()
-            sys.meta_path.insert(0, finder)
-        finder.gpu, finder.tell, finder.always = chosen, tell, always
-
-
-class _AfterTorch(importlib.abc.MetaPathFinder):
-    """Finds torch where it is, and patches it once it is imported."""
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname != "torch":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec("torch")
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, lambda: _patch(self.gpu, self.tell, self.always))
-        return spec
-
-
-class _Loader(importlib.abc.Loader):
-    """Loads a module as its own loader does, and then calls a function. Its own may load others too, as pytest's
-    does, so nothing is put into it."""
-
-    def __init__(self, loader, then):
-        self.loader, self.then = loader, then
-
-    def create_module(self, spec):
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module):
-        module.__spec__.loader = module.__loader__ = self.loader
-        self.loader.exec_module(module)
-        self.then()
+        if not _asked:
+            when_imported("torch", lambda: _patch(*_asked.pop()))
+        # What was asked for last counts.
+        _asked[:] = [(chosen, tell, always)]
 
 
 def _has_gpu(torch):
