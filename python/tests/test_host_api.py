@@ -409,61 +409,67 @@ def test_what_launches_take_is_told_from_what_the_rest_takes():
     assert not runtime.launch_enter_hook and not runtime.launch_exit_hook
 
 
-def calls_of_bench(seconds, **options):
-    """How often `do_bench` calls a function of such a length, and what it then says."""
-    calls = []
+class Clock:
+    """A clock that only functions move that are timed: what others do to the machine has no part in it."""
 
-    def slow():
-        calls.append(len(calls))
-        time.sleep(seconds)
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr(triton.testing.time, "perf_counter", lambda: self.now)
+        self.calls = 0
 
-    return triton.testing.do_bench(slow, 2, 5, return_mode="all", **options), len(calls)
+    def of(self, *milliseconds):
+        """A function that takes these for its calls in turn, and the last from then on."""
 
+        def run():
+            self.now += milliseconds[min(self.calls, len(milliseconds) - 1)] / 1e3
+            self.calls += 1
 
-def test_what_takes_longer_than_the_time_for_it_is_called_twice():
-    for bench in calls_of_bench, lambda s, **o: calls_of_bench(s, measure_time_with_hooks=True, **o):
-        times, calls = bench(0.01)
-        assert (len(times), calls) == (1, 2)
-    # Two calls after the first one fill it.
-    times, calls = calls_of_bench(0.0036)
-    assert len(times) == 2 and calls == 3
-    times, calls = calls_of_bench(0.0005)
-    assert calls > len(times) + 5 and len(times) > 3
+        self.calls = 0
+        return run
 
 
-def test_gradients_are_reset_before_each_call_that_counts():
+def test_what_takes_longer_than_the_time_for_it_is_called_twice(monkeypatch):
+    clock = Clock(monkeypatch)
+
+    def bench(*milliseconds, **options):
+        times = triton.testing.do_bench(clock.of(*milliseconds), 25, 100, return_mode="all", **options)
+        return [round(t) for t in times], clock.calls
+
+    assert bench(500, 130) == ([130], 2)
+    assert bench(500, 70) == ([70, 70], 3)
+    # Five calls for an estimate, one to warm up, and then what fits.
+    assert bench(500, 24) == ([24] * 4, 1 + 5 + 1 + 4)
+    assert bench(500, 1) == ([1] * 100, 1 + 5 + 25 + 100)
+    # What is outside of launches fills the time too.
+    assert bench(500, 130, measure_time_with_hooks=True) == ([0], 2)
+    assert triton.testing.do_bench_cudagraph(clock.of(500, 130), rep=100) == pytest.approx(130)
+    assert clock.calls == 2
+
+
+def test_gradients_are_reset_before_each_call_that_counts(monkeypatch):
     class Tensor:
         grad = 1
 
     seen, tensor = [], Tensor()
+    wait = Clock(monkeypatch).of(130)
 
     def slow():
         seen.append(tensor.grad)
         tensor.grad = 1
-        time.sleep(0.01)
+        wait()
 
-    triton.testing.do_bench(slow, 2, 5, grad_to_none=[tensor])
+    triton.testing.do_bench(slow, grad_to_none=[tensor])
     assert seen == [1, None]
 
 
-def test_graphs_are_not_recorded_on_a_cpu_and_slow_calls_not_repeated():
-    calls = []
+def test_a_trial_that_is_far_behind_is_not_repeated(monkeypatch):
+    clock = Clock(monkeypatch)
 
-    def slow():
-        calls.append(1)
-        time.sleep(0.01)
+    def trial(*milliseconds, best):
+        times = triton.testing.trial(clock.of(*milliseconds), (0.5, 0.2, 0.8), best)
+        return round(times[0]), len(times), clock.calls
 
-    assert triton.testing.do_bench_cudagraph(slow, rep=5) >= 10
-    assert len(calls) == 2
-
-
-def test_a_trial_that_is_far_behind_is_not_repeated():
-    def calls(seconds, best):
-        made = []
-        times = triton.testing.trial(lambda: made.append(time.sleep(seconds)), (0.5, 0.2, 0.8), best)
-        assert times[0] >= seconds * 1e3 and len(times) == 3
-        return len(made)
-
-    assert calls(0.03, best=1.0) == 2
-    assert calls(0.03, best=20.0) > 2
-    assert calls(1.3, best=float("inf")) == 1
+    assert trial(90, 30, best=9.0) == (30, 3, 2)
+    assert trial(90, 130, best=100.0) == (130, 3, 2)
+    assert trial(90, 30, best=20.0) == (30, 3, 1 + 5 + 1 + 3)
+    assert trial(1300, 130, best=float("inf")) == (1300, 3, 1)
