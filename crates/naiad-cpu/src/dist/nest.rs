@@ -205,14 +205,10 @@ impl Dist<'_> {
         }
         let sums =
             group.roots.iter().any(|r| matches!(r, Root::Reduce { axis, .. } if *axis == va));
-        let carries = group.roots.iter().any(|r| matches!(r, Root::Keep { into: Some(_), .. }));
         let bytes = match weight <= LIGHT {
             // A sum waits for itself, so there are several; but what many lanes leave over would take
             // long one by one.
             true if sums && many => (4 * self.vector_bytes).clamp(64, 128),
-            // Loads that wait for far memory are all under way before the first store to scratch memory,
-            // whose queue is short. Only AVX-512 has registers for so many.
-            true if carries && many && self.vector_bytes >= 64 => 256,
             true => 64,
             false => 32.max(self.vector_bytes),
         };
