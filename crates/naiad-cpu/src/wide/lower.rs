@@ -355,8 +355,9 @@ impl Lower<'_> {
     /// The machine itself looks ahead as far as its queues of loads and stores reach, and those of scratch
     /// memory fill them: sums of rows in far memory, kept in a tile of 8 KiB, took 5.1 ms without and 3.2
     /// to 4.2 with this. Half as far ahead they take 0.75 to 0.85 of that, but two sums 1.4 times, and maxima
-    /// on AVX2 1.3: the more is done for a line, the less far the machine looks by itself. A loop that only reads has no need of it, and in near memory what is asked for twice
-    /// takes longer: see [`When::Reads`](super::When).
+    /// on AVX2 1.3: the more is done for a line, the less far the machine looks by itself. A loop that only
+    /// reads has no need of it, and in near memory what is asked for twice takes longer: see
+    /// [`When::Reads`](super::When).
     fn read_ahead(&mut self) {
         let is_scratch = |l: &Loop<'_>, form: &Form| {
             let scratch = |&(v, _): &(Value, i64)| {
