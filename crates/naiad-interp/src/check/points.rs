@@ -189,6 +189,28 @@ fn uncut(live: &Tile, shape: &Shape, axis: usize) -> bool {
     }
 }
 
+/// Whether flagged lanes only follow the data, in the order of a scan, in whatever form the mask is kept.
+fn all_behind(live: &Tile, shape: &Shape, axis: usize, reverse: bool) -> bool {
+    let n = shape.dim(axis);
+    match live {
+        Tile::Rect(r) if reverse => r[axis].1 as usize == n,
+        Tile::Rect(r) => r[axis].0 == 0,
+        Tile::Uniform(_) => true,
+        Tile::Affine(_) | Tile::Dense(_) => {
+            let bytes = live.dense(Scalar::I1, shape);
+            let lanes = slice(&bytes, shape);
+            let apart: usize = (axis + 1..shape.rank()).map(|d| shape.dim(d)).product();
+            let before = |i: usize| match (i / apart % n, reverse) {
+                (0, false) => true,
+                (at, true) if at + 1 == n => true,
+                (_, false) => lanes[i - apart] != 0,
+                (_, true) => lanes[i + apart] != 0,
+            };
+            (0..lanes.len()).all(|i| lanes[i] == 0 || before(i))
+        }
+    }
+}
+
 /// Undefined lanes beside data that changed nothing are worth a word all the same.
 fn undefined(flags: &Flagged, job: &Job<'_>, inputs: &[Reg], results: &Results) -> Option<Suspect> {
     let found =
@@ -456,13 +478,9 @@ pub fn scan(
         None => Lanes::split(&flags.live, flags.inside, flags.outside, flags.source),
     };
     let out: SmallVec<[Lanes; 1]> = results.iter().map(|_| own.clone()).collect();
-    let behind = match as_rect(&flags.live, &job.shape) {
-        // Padding that only follows the data, in the order of the scan.
-        Some(r) if reverse => r[job.axis].1 as usize == job.shape.dim(job.axis),
-        Some(r) => r[job.axis].0 == 0,
-        None => false,
-    };
-    if behind || uncut(&flags.live, &job.shape, job.axis) {
+    if all_behind(&flags.live, &job.shape, job.axis, reverse)
+        || uncut(&flags.live, &job.shape, job.axis)
+    {
         return Ok(Point::quiet(out));
     }
     let (Some(f), &[ty]) = (function, job.types.as_slice()) else { return Ok(Point::quiet(out)) };
