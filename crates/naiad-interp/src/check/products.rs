@@ -52,11 +52,11 @@ pub fn dot(
     let data = data_mask(&lanes, &to);
     let changed =
         changed_live.as_ref().is_some_and(|live| differs(&result.tile, live, out_ty, &to, &data));
-    if !changed && worst != Class::U {
-        return Point::quiet(smallvec![lanes]);
-    }
     let shown = if a.lanes.class >= b.lanes.class { a } else { b };
     let (flagged, example) = outside_lanes(shown);
+    if !changed && (worst != Class::U || flagged == 0) {
+        return Point::quiet(smallvec![lanes]);
+    }
     let live = changed_live.map_or_else(
         || result.tile.clone(),
         |live| choose(&data, &live, &result.tile, out_ty, &to),
