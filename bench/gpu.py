@@ -98,6 +98,7 @@ def follow(args, first, start):
         # Compilations are to be cold.
         for name in ("NAIAD_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"):
             environment[name] = os.path.join(cache, name)
+        environment["CUDA_CACHE_DISABLE"] = "1"
         worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)
         ended, since = None, time.monotonic()
         while ended is None:
