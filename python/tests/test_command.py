@@ -1,8 +1,11 @@
 """`naiad run` and the alias under which it runs scripts."""
 
+import os
 import signal
 import sys
+import sysconfig
 import time
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +92,21 @@ def test_compile_prints_ir(naiad_command):
     done = naiad_command("compile", "k.py::kernel", "--signature", "ptr=*fp32,n=i32,BLOCK=16", k=KERNEL)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("tile @kernel(%0 ptr: *fp32, %1 n: i32)")
+
+
+def test_stats_count_instructions_alone(naiad_command, monkeypatch):
+    folders = [path.parent for path in Path(sysconfig.get_path("purelib")).glob("nvidia/*/bin/ptxas")]
+    if not folders:
+        pytest.skip("there is no ptxas: `make ptxas` installs it")
+    monkeypatch.setenv("PATH", f"{folders[0]}{os.pathsep}{os.environ['PATH']}")
+    signature = ("--signature", "ptr=*fp32,n=i32,BLOCK=16", "--gpu", "sm_90")
+    done = naiad_command("compile", "k.py::kernel", *signature, "--emit", "stats", k=KERNEL)
+    assert done.returncode == 0, done.stderr
+    [code] = [int(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("bytes of code")]
+    naiad_command("compile", "k.py::kernel", *signature, "--emit", "cubin", "-o", "k.cubin")
+    # Instructions have 16 bytes; names, lines and tables take most of the file.
+    whole = (naiad_command.directory / "k.cubin").stat().st_size
+    assert code > 0 and code % 16 == 0 and 2 * code < whole
 
 
 def test_lint_reports_what_no_argument_can_mend(naiad_command):

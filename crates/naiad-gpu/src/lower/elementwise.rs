@@ -69,7 +69,7 @@ impl Lower<'_> {
                 let fast = !self.options.precise && compute == Scalar::F32 && *f == BinaryFn::Div;
                 if compute == Scalar::I64 && *f == BinaryFn::Add {
                     let ((a, more), (b, yet)) = (self.sum(args[0]), self.sum(args[1]));
-                    let ((a, far), (b, away)) = (self.shared(a), self.shared(b));
+                    let ((a, far), (b, away)) = (self.root(a), self.root(b));
                     let root = self.b.add(a, b);
                     let far = self.far(far, away);
                     let base = self.away(root, far);
@@ -109,7 +109,7 @@ impl Lower<'_> {
                 let size = self.f.ty(*ptr).ty.elem.pointer().map_or(1, |p| p.pointee.size());
                 let offset = self.widened(args[1]);
                 let ((ptr, before), (offset, more)) = (self.sum(args[0]), self.sum(offset));
-                let ((ptr, far), (offset, away)) = (self.shared(ptr), self.shared(offset));
+                let ((ptr, far), (offset, away)) = (self.root(ptr), self.root(offset));
                 let scale = self.b.i64(size as i64);
                 let bytes = self.b.mul(offset, scale);
                 let away = away.map(|away| self.b.mul(away, scale));

@@ -110,7 +110,7 @@ impl Lower<'_> {
 
     /// What a 64-bit number or an address is made of: another one that more registers share, and how far
     /// it is from there in all threads alike.
-    pub fn shared(&self, value: Value) -> (Value, Option<Value>) {
+    pub fn root(&self, value: Value) -> (Value, Option<Value>) {
         match self.apart.get(&value) {
             Some(&(root, far)) => (root, Some(far)),
             None => (value, None),
